@@ -22,6 +22,7 @@ mod doubts_agree;
 mod errors;
 mod exit_statuses;
 mod export;
+mod exporter;
 mod facts;
 mod facts_command;
 mod filters;

@@ -35,6 +35,7 @@ mod answer;
 mod bound;
 mod connection;
 mod connections;
+mod handover;
 mod pages;
 mod request;
 #[cfg(test)]
@@ -43,5 +44,5 @@ mod server;
 
 pub use answer::HttpStatus;
 pub use bound::BoundSocket;
-pub use pages::{PageMaker, PageSource, pages};
+pub use pages::{PageMaker, PageRequest, PageSource, pages};
 pub use server::{HttpServer, ServerCounts, ServerError, Site};

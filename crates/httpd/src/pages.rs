@@ -9,6 +9,12 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+
+use crate::bound::BoundSocket;
+use crate::handover;
+
 /// Bytes that a text has at most. That of 1024 vCPUs with all the rows that there is room for has some 20 MB.
 const MOST_TEXT: usize = 64 << 20;
 /// Bytes that are read at once, so that others are served in between.
@@ -34,6 +40,17 @@ pub struct PageMaker {
     socket: UnixStream,
 }
 
+/// What who makes the text is to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PageRequest {
+    /// Make a text.
+    Text,
+    /// End: this process is to.
+    Stop,
+    /// Nothing any more: nobody is there who serves.
+    Gone,
+}
+
 /// Returns both ends of a way for pages.
 ///
 /// # Errors
@@ -45,12 +62,18 @@ pub fn pages() -> io::Result<(PageSource, PageMaker)> {
 }
 
 impl PageSource {
-    /// Returns the serving end, which another process has made.
+    /// Returns the serving end, which another process has made, and the sockets that it hands over first
+    /// ([`PageMaker::hand_over`]).
     ///
     /// # Errors
     ///
-    /// Where it cannot be used without waiting.
-    pub fn of(socket: OwnedFd) -> io::Result<PageSource> {
+    /// Where none is handed over.
+    pub fn handed_over(socket: OwnedFd) -> io::Result<(PageSource, Vec<BoundSocket>)> {
+        let sockets = handover::receive(socket.as_fd())?;
+        Ok((PageSource::of(socket)?, sockets))
+    }
+
+    fn of(socket: OwnedFd) -> io::Result<PageSource> {
         let socket = UnixStream::from(socket);
         socket.set_nonblocking(true)?;
         Ok(PageSource {
@@ -60,9 +83,14 @@ impl PageSource {
         })
     }
 
-    /// Returns the socket, to be handed to another process.
-    pub fn into_socket(self) -> OwnedFd {
-        self.socket.into()
+    /// Returns the socket, to be the standard input of another process.
+    ///
+    /// # Errors
+    ///
+    /// Where it cannot be used with waiting again.
+    pub fn into_socket(self) -> io::Result<OwnedFd> {
+        self.socket.set_nonblocking(false)?;
+        Ok(self.socket.into())
     }
 
     /// Asks for a text, unless that is done already.
@@ -115,12 +143,46 @@ impl AsFd for PageSource {
 }
 
 impl PageMaker {
-    /// Waits until a text is asked for. Returns whether one is: nobody asks any more once the other end is gone.
+    /// Hands over the sockets by which connections come, before anything is asked for.
     ///
     /// # Errors
     ///
-    /// Those of recv(2), and where something else is said.
-    pub fn is_asked(&mut self) -> io::Result<bool> {
+    /// Where there is none or are more than sixteen, and those of sendmsg(2).
+    pub fn hand_over(&self, sockets: &[BoundSocket]) -> io::Result<()> {
+        handover::send(self.socket.as_fd(), sockets)
+    }
+
+    /// Waits until a text is asked for, or there is something to read from `stop`.
+    ///
+    /// # Errors
+    ///
+    /// Those of poll(2) and recv(2), and where something else is said.
+    pub fn wait(&mut self, stop: BorrowedFd<'_>) -> io::Result<PageRequest> {
+        loop {
+            let mut files = [
+                PollFd::from_borrowed_fd(stop, PollFlags::IN),
+                PollFd::new(&self.socket, PollFlags::IN),
+            ];
+            match poll(&mut files, None) {
+                Ok(_) => {}
+                Err(Errno::INTR) => continue,
+                Err(error) => return Err(error.into()),
+            }
+            let [stops, asks] = files.map(|file| !file.revents().is_empty());
+            if stops {
+                return Ok(PageRequest::Stop);
+            }
+            if asks {
+                return match self.is_asked()? {
+                    true => Ok(PageRequest::Text),
+                    false => Ok(PageRequest::Gone),
+                };
+            }
+        }
+    }
+
+    /// Returns whether a text is asked for, or the other end is gone.
+    fn is_asked(&mut self) -> io::Result<bool> {
         let mut room = [0];
         loop {
             match self.socket.read(&mut room) {
@@ -173,12 +235,6 @@ impl PageMaker {
     }
 }
 
-impl AsFd for PageMaker {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -198,7 +254,8 @@ mod tests {
         let (mut source, mut maker) = pages().expect("a pair");
         let maker = std::thread::spawn(move || {
             let mut texts = 0;
-            while maker.is_asked().expect("it can be read") {
+            let (never, _kept) = UnixStream::pair().expect("a pair");
+            while maker.wait(never.as_fd()).expect("it can be read") == PageRequest::Text {
                 texts += 1;
                 maker
                     .send(&vec![b'x'; texts * 1_000_000])
@@ -227,7 +284,8 @@ mod tests {
         assert!(taken(&mut source).is_err(), "too long");
         let (source, mut maker) = pages().expect("a pair");
         (&source.socket).write_all(b"x").expect("there is room");
-        assert!(maker.is_asked().is_err());
+        let (never, _kept) = UnixStream::pair().expect("a pair");
+        assert!(maker.wait(never.as_fd()).is_err());
         assert!(maker.send(&vec![0; MOST_TEXT + 1]).is_err());
     }
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::answer::HttpStatus;
 use crate::bound::BoundSocket;
 use crate::connections::MOST;
-use crate::pages::pages;
+use crate::pages::{PageRequest, pages};
 use crate::server::{HttpServer, ServerCounts, ServerError, Site};
 
 /// A server that runs, whose text has so many bytes.
@@ -45,7 +45,8 @@ impl Served {
         });
         let maker = thread::spawn(move || {
             let mut made = 0;
-            while maker.is_asked().expect("it can be read") {
+            let (never, _kept) = UnixStream::pair().expect("a pair");
+            while maker.wait(never.as_fd()).expect("it can be read") == PageRequest::Text {
                 made += 1;
                 maker.send(&vec![b'#'; bytes]).expect("it is taken");
             }

@@ -1,5 +1,6 @@
 //! The commands: one file each, and its line in [`Command`].
 
+mod again;
 pub(crate) mod agent;
 pub(crate) mod bench;
 pub(crate) mod compare;

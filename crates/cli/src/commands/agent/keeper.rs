@@ -5,18 +5,18 @@
 
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
-use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ExitStatus};
 use std::thread;
 use std::time::Duration;
 
 use agent::{Listen, Listener, SharedToken};
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Result, anyhow, bail};
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use crate::commands::again;
 use crate::commands::agent::args::AgentArgs;
 
 /// How long a process that crashed is not started again.
@@ -40,7 +40,7 @@ pub(super) fn run(args: &AgentArgs, at: &Listen, token: &Path) -> Result<()> {
     let socket = OwnedFd::from(listener);
     let mut signals = Signals::new([SIGCHLD, SIGINT, SIGTERM, SIGHUP])?;
     loop {
-        let mut child = start(&socket)?;
+        let mut child = again::start("--session", socket.try_clone()?)?;
         let (status, ends) = wait(&mut child, &mut signals)?;
         if ends || (args.once && status.success()) {
             return Ok(());
@@ -53,23 +53,6 @@ pub(super) fn run(args: &AgentArgs, at: &Listen, token: &Path) -> Result<()> {
             thread::sleep(PAUSE);
         }
     }
-}
-
-/// Starts this program again, with the socket as its standard input.
-fn start(socket: &OwnedFd) -> Result<Child> {
-    // Also if its file has been replaced meanwhile.
-    let mut command = Command::new("/proc/self/exe");
-    let mut words = std::env::args_os();
-    if let Some(own) = words.next() {
-        command.arg0(own);
-    }
-    command
-        .args(words)
-        .arg("--session")
-        .stdin(Stdio::from(socket.try_clone()?));
-    command
-        .spawn()
-        .context("this program cannot be started again")
 }
 
 /// Waits until it has ended, and ends it where this process is ended. Returns how it ended, and whether this process is

@@ -62,6 +62,10 @@ pub(crate) struct TopArgs {
         conflicts_with_all = ["once", "interval", "format", "limit", "by"]
     )]
     pub prometheus: Option<SocketAddr>,
+
+    /// Serve what the process counts at the other end of standard input. The exporter starts itself so.
+    #[arg(long, requires = "prometheus", hide = true)]
+    pub serves: bool,
 }
 
 /// What rows of exits are of.

@@ -43,10 +43,14 @@ pub(crate) fn run(args: &TopArgs) -> Result<()> {
             bail!("standard output is no terminal: count one interval with --once");
         }
     }
+    if args.serves {
+        return exporter::serve_for_another();
+    }
+    let sockets = args.prometheus.map(exporter::bind).transpose()?;
     let watch = Watch::start(args.mtree.as_deref(), args.events)?;
-    watch.give_away();
-    match args.prometheus {
-        Some(address) => exporter::serve(watch, address, &choice),
+    watch.give_away(args.prometheus.is_some());
+    match sockets {
+        Some(sockets) => exporter::serve(watch, &sockets, &choice),
         None if args.once => once(watch, args, &choice),
         None => terminal::run(watch, Duration::from_nanos(args.interval), choice),
     }

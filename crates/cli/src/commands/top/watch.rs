@@ -70,14 +70,22 @@ impl Watch {
         })
     }
 
-    /// Gives away what the process may do and counting needs no more.
-    pub(super) fn give_away(&self) {
-        let left = match self.counter {
+    /// Gives away what the process may do and counting needs no more. Who `serves` what is counted starts a process that
+    /// becomes another user.
+    pub(super) fn give_away(&self, serves: bool) {
+        let effective = effective();
+        let mut left = match self.counter {
             // Kernels before 5.19 look at CAP_BPF for each reading of a map.
             Counter::Programs(_) => CapabilitySet::BPF,
             Counter::Rings(_) => CapabilitySet::empty(),
         };
-        if effective().contains(left) {
+        if serves {
+            // The process that speaks HTTP becomes another user, also where programs that are started gain nothing
+            // (no_new_privs), and is ended where it does not end itself.
+            let other_user = CapabilitySet::SETUID | CapabilitySet::SETGID | CapabilitySet::KILL;
+            left |= effective & other_user;
+        }
+        if effective.contains(left) {
             // Whether giving the rest away succeeds or not, everything works.
             let _ = rustix::thread::set_capabilities(
                 None,
