@@ -5,12 +5,15 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::common::{note, trapline};
+use crate::common::{free_port, note, tools_are_required, trapline};
 
 /// How often something is looked at that takes its time, a tenth of a second apart.
 const TRIES: u32 = 600;
@@ -36,17 +39,14 @@ fn counts() -> bool {
         return true;
     }
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    let required = std::env::var_os("TRAPLINE_REQUIRE_TOOLS").is_some_and(|value| value == "1");
-    assert!(!required, "TRAPLINE_REQUIRE_TOOLS is set: {said}");
+    assert!(
+        !tools_are_required(),
+        "TRAPLINE_REQUIRE_TOOLS is set: {said}"
+    );
     note(&format!(
         "SKIPPED: the exporter was not tested here: {said}"
     ));
     false
-}
-
-fn free_port() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
-    listener.local_addr().expect("it has an address")
 }
 
 /// Asks for the metrics.
@@ -165,4 +165,126 @@ fn an_exporter_ends_as_it_is_asked_to_and_says_what_is_wrong() {
         said.contains(&address) && said.lines().count() == 1,
         "{said}"
     );
+}
+
+/// Asks for the metrics at a socket in the file system.
+fn scrape_unix(path: &Path) -> Option<String> {
+    let mut stream = UnixStream::connect(path).ok()?;
+    stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n").ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).ok()?;
+    answer.starts_with("HTTP/1.1 200 ").then_some(answer)
+}
+
+#[test]
+fn a_socket_in_the_file_system_is_its_users_and_goes_with_the_exporter() {
+    if !counts() {
+        return;
+    }
+    let place = tempfile::tempdir().expect("a folder");
+    let path = place.path().join("exporter.sock");
+    let at = format!("unix:{}", path.display());
+    // Somebody was killed, and its file is left over.
+    drop(UnixListener::bind(&path).expect("the folder is ours"));
+    let start = || {
+        let mut command = trapline();
+        command.args(["top", "--prometheus", &at]);
+        command
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program starts")
+    };
+    let address = free_port();
+    let first = Exporter {
+        child: start(),
+        address,
+    };
+    until("a scrape", || scrape_unix(&path));
+    let mode = fs::metadata(&path)
+        .expect("it is there")
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o777, 0o660);
+    let second = start().wait_with_output().expect("it ends");
+    let said = String::from_utf8_lossy(&second.stderr).into_owned();
+    assert_eq!(second.status.code(), Some(1), "{said}");
+    assert!(said.contains("another process listens there"), "{said}");
+    assert!(scrape_unix(&path).is_some(), "the first goes on");
+    let (status, said) = first.end(Signal::TERM);
+    assert!(status.success() && said.is_empty(), "{status}: {said}");
+    assert!(!path.exists());
+}
+
+/// Returns a command that is there, or `None`, which is said.
+fn tool(name: &str) -> Option<Command> {
+    let there = Command::new(name).arg("--version").output();
+    if there.is_ok() {
+        return Some(Command::new(name));
+    }
+    assert!(
+        !tools_are_required(),
+        "TRAPLINE_REQUIRE_TOOLS is set, and {name} is missing"
+    );
+    note(&format!("SKIPPED: no {name} here"));
+    None
+}
+
+#[test]
+fn sockets_of_systemd_are_served() {
+    let output = trapline().args(["top", "--prometheus", "systemd"]).output();
+    let output = output.expect("the program starts");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("LISTEN_FDS") && said.lines().count() == 1,
+        "{said}"
+    );
+    if !counts() {
+        return;
+    }
+    let Some(mut command) = tool("systemd-socket-activate") else {
+        return;
+    };
+    let place = tempfile::tempdir().expect("a folder");
+    let path = place.path().join("exporter.sock");
+    let address = free_port();
+    command.args(["-l", &address.to_string(), "-l"]).arg(&path);
+    let program = trapline().get_program().to_owned();
+    // As the unit has it.
+    let few = "+bpf,+perfmon,+setuid,+setgid,+kill";
+    command.args(["setpriv", "--no-new-privs"]);
+    command.arg(format!("--bounding-set=-all,{few}"));
+    command
+        .arg(program)
+        .args(["top", "--prometheus", "systemd"]);
+    let child = command.stderr(Stdio::null()).spawn().expect("it starts");
+    let exporter = Exporter { child, address };
+    until("a scrape", || scrape(address));
+    until("a scrape", || scrape_unix(&path));
+    assert_eq!(exporter.status("CapEff:"), "0000000000000000");
+    assert_eq!(exporter.status("CapBnd:").len(), 16);
+}
+
+#[test]
+fn units_are_as_systemd_wants_them() {
+    let Some(mut verify) = tool("systemd-analyze") else {
+        return;
+    };
+    let place = tempfile::tempdir().expect("a folder");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/systemd");
+    let program = trapline().get_program().to_string_lossy().into_owned();
+    verify.args(["verify", "--man=no"]);
+    for name in ["trapline-exporter.service", "trapline-exporter.socket"] {
+        let unit = fs::read_to_string(folder.join(name)).expect("it is kept");
+        // Where it is installed there is nothing here.
+        let unit = unit.replace("/usr/bin/trapline", &program);
+        fs::write(place.path().join(name), unit).expect("the folder is ours");
+        verify.arg(place.path().join(name));
+    }
+    let output = verify.output().expect("it starts");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    // It says something of units of this machine too, if these are wrong.
+    let ours = said.lines().filter(|line| line.contains("trapline"));
+    let ours: Vec<&str> = ours.collect();
+    assert!(output.status.success() && ours.is_empty(), "{said}");
 }

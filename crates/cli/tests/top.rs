@@ -3,13 +3,13 @@
 
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::common::{note, trapline};
+use crate::common::{free_port, note, tools_are_required, trapline};
 
 /// A process that looks like QEMU with one vCPU, as far as `/proc` says, and works and sleeps.
 struct Vm(Child);
@@ -37,10 +37,6 @@ impl Drop for Vm {
     }
 }
 
-fn required() -> bool {
-    std::env::var_os("TRAPLINE_REQUIRE_TOOLS").is_some_and(|value| value == "1")
-}
-
 /// Runs `top`; nothing where this machine does not let it count.
 fn top(args: &[&str]) -> Option<String> {
     let output = trapline().arg("top").args(args).output();
@@ -58,7 +54,10 @@ fn top(args: &[&str]) -> Option<String> {
         "does not allow BPF",
     ];
     assert!(missing.iter().any(|one| said.contains(one)), "{said}");
-    assert!(!required(), "TRAPLINE_REQUIRE_TOOLS is set: {said}");
+    assert!(
+        !tools_are_required(),
+        "TRAPLINE_REQUIRE_TOOLS is set: {said}"
+    );
     note(&format!("SKIPPED: top was not tested here: {said}"));
     None
 }
@@ -290,11 +289,6 @@ impl Drop for Running {
     }
 }
 
-fn free_port() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
-    listener.local_addr().expect("it has an address")
-}
-
 fn get(address: SocketAddr, path: &str) -> Option<String> {
     let mut stream = TcpStream::connect(address).ok()?;
     let timeout = Some(Duration::from_secs(20));
@@ -350,7 +344,7 @@ fn prometheus_reads_what_is_exported() {
         ["promtool", "prometheus"].map(|tool| Command::new(tool).arg("--version").output().is_ok());
     if tools != [true, true] {
         assert!(
-            !required(),
+            !tools_are_required(),
             "TRAPLINE_REQUIRE_TOOLS is set, and promtool or prometheus is missing"
         );
         return note(

@@ -3,14 +3,19 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
 
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, acceptfrom_with};
+
+use crate::socket_file::{self, SocketFile};
 
 /// A socket that is bound to an address, and that connections come by.
 #[derive(Debug)]
 pub struct BoundSocket {
     socket: OwnedFd,
+    /// Removed with it.
+    _file: Option<SocketFile>,
 }
 
 /// Whose a connection is, as far as that is known: those of one peer are not to take the places of others'. Of IPv6 the
@@ -53,7 +58,25 @@ impl BoundSocket {
     /// Where it cannot be used without waiting.
     pub fn of(socket: OwnedFd) -> io::Result<BoundSocket> {
         rustix::io::ioctl_fionbio(&socket, true)?;
-        Ok(BoundSocket { socket })
+        Ok(BoundSocket {
+            socket,
+            _file: None,
+        })
+    }
+
+    /// Makes a socket in the file system that its user and its group may connect to (mode 0660). One that nobody
+    /// listens at any more is replaced. It is removed with the value.
+    ///
+    /// # Errors
+    ///
+    /// Those of bind(2) and listen(2): also where somebody listens there, or the file is no socket.
+    pub fn unix(path: &Path) -> io::Result<BoundSocket> {
+        let (socket, file) = socket_file::bind(path)?;
+        let bound = BoundSocket::of(socket)?;
+        Ok(BoundSocket {
+            _file: Some(file),
+            ..bound
+        })
     }
 
     /// Accepts a connection, if there is one.

@@ -41,6 +41,7 @@ mod request;
 #[cfg(test)]
 mod served;
 mod server;
+mod socket_file;
 
 pub use answer::HttpStatus;
 pub use bound::BoundSocket;

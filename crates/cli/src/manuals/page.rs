@@ -21,7 +21,9 @@ const FLAME: Option<&[&str]> = Some(&["flame"]);
 const NAMING: Option<&[&str]> = Some(&["compare", "diagnose", "flame", "report", "sched"]);
 const RECORD: Option<&[&str]> = Some(&["record"]);
 
-const ENVIRONMENT: [Variable; 10] = [
+const TOP: Option<&[&str]> = Some(&["top"]);
+
+const ENVIRONMENT: [Variable; 12] = [
     Variable {
         name: "NO_COLOR",
         about: "If it is set and not empty, nothing is coloured, unless --color says so.",
@@ -48,6 +50,16 @@ const ENVIRONMENT: [Variable; 10] = [
         name: "PATH",
         about: "Where the command is found that is recorded.",
         of: RECORD,
+    },
+    Variable {
+        name: "LISTEN_PID",
+        about: "The process that systemd hands sockets to: with --prometheus systemd it has to be this one.",
+        of: TOP,
+    },
+    Variable {
+        name: "LISTEN_FDS",
+        about: "How many sockets these are, from file descriptor 3 on.",
+        of: TOP,
     },
     Variable {
         name: "HOME",

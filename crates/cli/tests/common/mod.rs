@@ -5,6 +5,7 @@
 
 use std::fs;
 use std::io::Write;
+use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -21,14 +22,27 @@ pub(crate) use fixtures::{
     read_text, shipped, small, sweeping, write_text,
 };
 
+/// Returns whether tools that are missing are to fail tests.
+pub(crate) fn tools_are_required() -> bool {
+    std::env::var_os("TRAPLINE_REQUIRE_TOOLS").is_some_and(|value| value == "1")
+}
+
+/// Returns an address of this machine that nobody listened at a moment ago.
+pub(crate) fn free_port() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    listener.local_addr().expect("it has an address")
+}
+
 /// Returns the text of axe-core, which finds what cannot be read by everybody. `None`, which is said, where `npm ci`
 /// was not run in `web`, unless `TRAPLINE_REQUIRE_TOOLS=1` is set.
 pub(crate) fn axe() -> Option<String> {
     let file = "../../web/node_modules/axe-core/axe.min.js";
     let axe = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).ok();
     if axe.is_none() {
-        let required = std::env::var_os("TRAPLINE_REQUIRE_TOOLS").is_some_and(|value| value == "1");
-        assert!(!required, "axe-core is missing: run `npm ci` in web");
+        assert!(
+            !tools_are_required(),
+            "axe-core is missing: run `npm ci` in web"
+        );
         note("skipped: no axe-core here; run `npm ci` in web");
     }
     axe

@@ -1,10 +1,10 @@
 //! `trapline top`.
 
-use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use super::exporter::ExporterAddress;
 use crate::options::Format;
 use crate::options::values::with_unit;
 
@@ -56,12 +56,13 @@ pub(crate) struct TopArgs {
     pub limit: usize,
 
     /// Show nothing, and serve what is counted since the beginning at http://ADDR/metrics, as Prometheus reads it. ADDR
-    /// is a port of this machine alone (9435), or an address and a port (0.0.0.0:9435).
+    /// is a port of this machine alone (9435), an address and a port (0.0.0.0:9435), a socket in the file system
+    /// (unix:/run/trapline.sock, which is made, with mode 0660), or systemd: the sockets of a .socket unit that starts
+    /// this (LISTEN_FDS). Its own health is among the metrics.
     #[arg(
-        long, value_name = "ADDR", value_parser = address,
-        conflicts_with_all = ["once", "interval", "format", "limit", "by"]
+        long, value_name = "ADDR",        conflicts_with_all = ["once", "interval", "format", "limit", "by"]
     )]
-    pub prometheus: Option<SocketAddr>,
+    pub prometheus: Option<ExporterAddress>,
 
     /// Serve what the process counts at the other end of standard input. The exporter starts itself so.
     #[arg(long, requires = "prometheus", hide = true)]
@@ -86,14 +87,6 @@ fn interval(text: &str) -> Result<u64, String> {
     }
 }
 
-/// Reads an address; a port alone is this machine's own.
-fn address(text: &str) -> Result<SocketAddr, String> {
-    let port = text.strip_prefix(':').unwrap_or(text).parse::<u16>();
-    let own = port.map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
-    own.or_else(|_| text.parse())
-        .map_err(|_| "expected a port, or an address and a port such as 127.0.0.1:9435".to_owned())
-}
-
 const TOP_HELP: &str = "The kernel counts: programs of BPF follow every vCPU at its events and keep sums, which are \
 read once an interval. Nothing is recorded. They count as the other commands do: exits as 'trapline exits', states as \
 'trapline vcpus'. An exit counts when it is over. Percentiles are bounds, at most twice the exact value. Back ends of \
@@ -114,17 +107,6 @@ Examples:
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_port_alone_is_this_machines_own() {
-        let read = |text| address(text).map(|address| address.to_string());
-        assert_eq!(read("9435"), Ok("127.0.0.1:9435".to_owned()));
-        assert_eq!(read(":9435"), Ok("127.0.0.1:9435".to_owned()));
-        assert_eq!(read("0.0.0.0:1"), Ok("0.0.0.0:1".to_owned()));
-        assert_eq!(read("[::1]:1"), Ok("[::1]:1".to_owned()));
-        assert!(read("somewhere").is_err());
-        assert!(read("99999").is_err());
-    }
 
     #[test]
     fn intervals_are_not_too_short() {

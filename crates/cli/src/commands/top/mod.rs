@@ -46,7 +46,7 @@ pub(crate) fn run(args: &TopArgs) -> Result<()> {
     if args.serves {
         return exporter::serve_for_another();
     }
-    let sockets = args.prometheus.map(exporter::bind).transpose()?;
+    let sockets = args.prometheus.as_ref().map(exporter::bind).transpose()?;
     let watch = Watch::start(args.mtree.as_deref(), args.events)?;
     watch.give_away(args.prometheus.is_some());
     match sockets {

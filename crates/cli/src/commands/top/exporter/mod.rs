@@ -4,18 +4,18 @@
 //! speaks HTTP and may do nothing else, and hands texts to it over a pair of sockets. Where that one ends it starts the
 //! next.
 
+mod address;
 mod counter;
 mod front;
 
 use std::io::{self, Write};
-use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::process::{Child, ExitStatus};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, bail};
 use counts::Choice;
 use httpd::{BoundSocket, PageMaker, pages};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -23,6 +23,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::watch::Watch;
 use crate::commands::again;
+pub(crate) use address::ExporterAddress;
 use counter::ExportCounter;
 
 /// How long a process that crashed is not started again.
@@ -33,11 +34,8 @@ const ENDING: Duration = Duration::from_secs(1);
 const FAILED: i32 = 1;
 
 /// Binds the address: before anything is counted, since that may be all that is wrong.
-pub(super) fn bind(address: SocketAddr) -> Result<Vec<BoundSocket>> {
-    let socket = BoundSocket::tcp(address);
-    Ok(vec![socket.map_err(|error| {
-        anyhow!("{address}: {}", words::io_reason(&error))
-    })?])
+pub(super) fn bind(address: &ExporterAddress) -> Result<Vec<BoundSocket>> {
+    address.bind()
 }
 
 /// Serves what is counted until the process is ended.
