@@ -138,8 +138,18 @@ fn who_speaks_http_may_do_nothing_else_and_is_started_again() {
     let errors = exporter.child.stderr.as_mut().expect("it was asked for");
     BufReader::new(errors).read_line(&mut said).expect("text");
     assert!(said.contains("is started again"), "{said}");
-    until("a scrape", || scrape(exporter.address));
+    let metrics = until("a scrape", || scrape(exporter.address));
     assert_ne!(exporter.front(), Some(front));
+    for line in [
+        "trapline_exporter_restarts_total 1",
+        "trapline_exporter_connections_refused_total 0",
+        "trapline_lost_events_total ",
+        "trapline_build_info{version=\"",
+    ] {
+        assert!(metrics.contains(&format!("\n{line}")), "{line}\n{metrics}");
+    }
+    let after = "trapline_exporter_requests_total{code=\"404\"} 0";
+    assert!(metrics.contains(after), "{metrics}");
 }
 
 #[test]

@@ -137,6 +137,16 @@ pub enum CountingWay {
     },
 }
 
+impl CountingWay {
+    /// Returns what it is called in documents and metrics: `bpf` or `events`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            CountingWay::Bpf => "bpf",
+            CountingWay::Events { .. } => "events",
+        }
+    }
+}
+
 /// What was counted in an interval.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct NamedCounts {

@@ -341,10 +341,7 @@ pub fn document(named: &NamedCounts) -> TopDocument {
     let ns = named.interval_ns;
     TopDocument {
         interval_ns: ns,
-        counted_by: match named.way {
-            CountingWay::Bpf => "bpf",
-            CountingWay::Events { .. } => "events",
-        },
+        counted_by: named.way.name(),
         counted_why: match &named.way {
             CountingWay::Events { why } => why.as_deref().map(clean),
             CountingWay::Bpf => None,

@@ -4,9 +4,9 @@ use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use counts::Choice;
+use counts::{Choice, NamedCounts};
 use httpd::{PageMaker, PageRequest};
-use render::metrics::Metrics;
+use render::metrics::{CountingHealth, Metrics};
 
 use super::super::watch::Watch;
 
@@ -21,8 +21,15 @@ pub(super) struct ExportCounter<'c> {
     choice: &'c Choice,
     metrics: Metrics,
     looked: Instant,
-    /// The last text, and when it was counted.
-    last: Option<(Instant, String)>,
+    last: Option<LastCount>,
+    health: CountingHealth,
+}
+
+/// What was counted last.
+struct LastCount {
+    at: Instant,
+    counted: NamedCounts,
+    text: String,
 }
 
 impl<'c> ExportCounter<'c> {
@@ -33,7 +40,16 @@ impl<'c> ExportCounter<'c> {
             metrics: Metrics::default(),
             looked: Instant::now(),
             last: None,
+            health: CountingHealth {
+                version: env!("CARGO_PKG_VERSION").to_owned(),
+                ..CountingHealth::default()
+            },
         }
+    }
+
+    /// Notes that who serves is started again.
+    pub(super) fn note_restart(&mut self) {
+        self.health.restarts += 1;
     }
 
     /// Answers who serves. Returns whether this process is to end; else who serves is gone, or cannot be answered.
@@ -56,21 +72,34 @@ impl<'c> ExportCounter<'c> {
         Ok(false)
     }
 
-    /// Returns what is counted.
-    fn text(&mut self) -> Result<&str> {
-        let text = match self.last.take() {
-            Some((at, text)) if at.elapsed() < YOUNG => (at, text),
-            _ => {
-                if self.looked.elapsed() >= LOOK {
-                    self.looked = Instant::now();
-                    self.watch.look()?;
-                }
-                let total = self.watch.total()?;
-                let counted = self.watch.named(&total, self.choice);
-                (Instant::now(), self.metrics.text(&counted))
+    /// Returns what is counted, and what counting was like.
+    fn text(&mut self) -> Result<String> {
+        if self
+            .last
+            .as_ref()
+            .is_none_or(|last| last.at.elapsed() >= YOUNG)
+        {
+            let begun = Instant::now();
+            if self.looked.elapsed() >= LOOK {
+                self.looked = begun;
+                self.watch.look()?;
             }
+            let total = self.watch.total()?;
+            let counted = self.watch.named(&total, self.choice);
+            let text = self.metrics.text(&counted);
+            let at = Instant::now();
+            self.health.counted += 1;
+            self.health.counting_ns += ns(at - begun);
+            self.last = Some(LastCount { at, counted, text });
+        }
+        let Some(last) = &self.last else {
+            return Ok(String::new());
         };
-        let (_, text) = self.last.insert(text);
-        Ok(text)
+        self.health.age_ns = ns(last.at.elapsed());
+        Ok(last.text.clone() + &self.health.text(&last.counted))
     }
+}
+
+fn ns(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -5,8 +5,8 @@ use std::io;
 use std::os::fd::AsFd;
 
 use anyhow::{Context, Result, bail};
-use httpd::{HttpServer, PageSource, ServerError, Site};
-use render::metrics::CONTENT_TYPE;
+use httpd::{HttpServer, HttpStatus, PageSource, ServerCounts, ServerError, Site};
+use render::metrics::{CONTENT_TYPE, ServingHealth};
 use rustix::process::{Signal, getppid, set_parent_process_death_signal};
 
 use super::stopped;
@@ -34,11 +34,22 @@ pub(super) fn serve() -> Result<()> {
     let site = Site {
         index: INDEX,
         kind: CONTENT_TYPE,
-        own: &mut |_| String::new(),
+        own: &mut |counts| health(counts).text(),
     };
     match HttpServer::new(&sockets, source, site).run(stop.as_fd()) {
         // Who counts has ended, and says itself why.
         Err(ServerError::Source(error)) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(()),
         ended => Ok(ended?),
+    }
+}
+
+/// Returns what the server says of itself.
+fn health(counts: &ServerCounts) -> ServingHealth {
+    let of = |status: HttpStatus| (status.code(), counts.requests(status));
+    ServingHealth {
+        requests: HttpStatus::ALL.map(of).to_vec(),
+        refused: counts.refused,
+        displaced: counts.displaced,
+        open: counts.open,
     }
 }

@@ -60,6 +60,7 @@ pub(super) fn serve(watch: Watch, sockets: &[BoundSocket], choice: &Choice) -> R
         if is_to_end(&stop, PAUSE)? {
             return Ok(());
         }
+        counter.note_restart();
     }
 }
 

@@ -1,11 +1,17 @@
 //! What is counted live, in the text format that Prometheus reads
 //! (<https://prometheus.io/docs/instrumenting/exposition_formats/>, version 0.0.4).
 
+mod health;
+mod text;
+
 use std::collections::HashMap;
 use std::fmt::Write;
 
 use counts::{DurationBuckets, NamedCounts, RowOwner};
 use model::State;
+
+pub use health::{CountingHealth, ServingHealth};
+use text::{head, label, seconds};
 
 /// The type of the text.
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -32,14 +38,6 @@ pub struct Metrics {
     exported_ns: HashMap<(RowOwner, State), u64>,
 }
 
-/// A label's value, as the format has it.
-fn label(text: &str) -> String {
-    let text = crate::clean(text);
-    text.replace('\\', "\\\\")
-        .replace('"', "\\\"")
-        .replace('\n', "\\n")
-}
-
 fn labels(whose: &RowOwner) -> String {
     let name = whose.vm_name.as_deref().unwrap_or_default();
     let mut out = format!("vm=\"{}\",pid=\"{}\"", label(name), whose.vm_pid);
@@ -50,21 +48,6 @@ fn labels(whose: &RowOwner) -> String {
         let _ = write!(out, ",tid=\"{tid}\"");
     }
     out
-}
-
-/// Nanoseconds as seconds, exactly.
-fn seconds(ns: u64) -> String {
-    let (whole, rest) = (ns / 1_000_000_000, ns % 1_000_000_000);
-    match rest {
-        0 => whole.to_string(),
-        _ => format!("{whole}.{rest:09}")
-            .trim_end_matches('0')
-            .to_owned(),
-    }
-}
-
-fn head(out: &mut String, name: &str, kind: &str, help: &str) {
-    let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}");
 }
 
 impl Metrics {
@@ -326,27 +309,6 @@ fn polls(out: &mut String, named: &NamedCounts) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn seconds_are_exact() {
-        for (ns, text) in [
-            (0, "0"),
-            (1, "0.000000001"),
-            (1_500_000_000, "1.5"),
-            (u64::MAX, "18446744073.709551615"),
-        ] {
-            assert_eq!(seconds(ns), text);
-        }
-    }
-
-    #[test]
-    fn names_cannot_leave_their_label() {
-        assert_eq!(
-            label("a\"} 1\nb\\"),
-            "a\\\"} 1\\nb\\\\".replace("\\n", &label("\n"))
-        );
-        assert!(!label("a\nb").contains('\n'));
-    }
 
     #[test]
     fn counters_never_fall() {
