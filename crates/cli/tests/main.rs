@@ -54,6 +54,7 @@ mod new_files;
 mod paths_command;
 mod printed_tables;
 mod progress;
+mod prometheus_files;
 mod record_command;
 mod record_flight;
 mod record_lines;
