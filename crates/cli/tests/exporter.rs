@@ -1,7 +1,8 @@
-//! `trapline top --prometheus` as others meet it: two processes of which one may do nothing, clients of all kinds, and
-//! how it ends. What it serves is read by Prometheus in `top`. Where the kernel does not let it count, that is skipped,
-//! unless `TRAPLINE_REQUIRE_TOOLS=1` is set.
+//! `trapline top --prometheus` as others meet it: two processes of which one may do nothing, clients of all kinds,
+//! and how it ends. What it serves is read by Prometheus in `top`. Where the kernel does not let it count, that is
+//! skipped, unless `TRAPLINE_REQUIRE_TOOLS=1` is set.
 
+use std::collections::VecDeque;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -9,7 +10,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::Duration;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -297,4 +299,125 @@ fn units_are_as_systemd_wants_them() {
     let ours = said.lines().filter(|line| line.contains("trapline"));
     let ours: Vec<&str> = ours.collect();
     assert!(output.status.success() && ours.is_empty(), "{said}");
+}
+
+/// Hostile connections, in all.
+const HOSTILE: usize = 10_000;
+/// Who makes them, at a time.
+const ATTACKERS: usize = 8;
+/// Connections that each of them keeps open.
+const HELD: usize = 60;
+/// What the process that speaks HTTP may grow by, in KiB.
+const MOST_GROWTH: u64 = 64 << 10;
+
+/// Makes a hostile connection, and returns it if it is to stay open. Errors are what it asks for.
+fn attack(address: SocketAddr, at: usize) -> Option<TcpStream> {
+    let mut stream = TcpStream::connect(address).ok()?;
+    let patience = Some(Duration::from_secs(5));
+    stream.set_write_timeout(patience).ok()?;
+    match at % 6 {
+        // It says nothing.
+        0 => return Some(stream),
+        // It reads nothing.
+        1 => {
+            let asks = b"GET /metrics HTTP/1.1\r\n\r\n";
+            return stream.write_all(asks).ok().map(|()| stream);
+        }
+        // It says half.
+        2 => {
+            let half = b"GET /metrics HTTP/1.1\r\nHost: ";
+            return stream.write_all(half).ok().map(|()| stream);
+        }
+        // It says 400 MB, now and then.
+        3 if at % 60 == 3 => {
+            let header = vec![b'x'; 1 << 20];
+            stream.write_all(b"GET / HTTP/1.1\r\nx: ").ok()?;
+            for _ in 0..400 {
+                stream.write_all(&header).ok()?;
+            }
+        }
+        3 => stream
+            .write_all(&[0x16, 0x03, 0x01, 0xff, 0x00, 0x0a])
+            .ok()?,
+        4 => stream
+            .write_all(&b"GET /metrics HTTP/1.1\r\n\r\n".repeat(100))
+            .ok()?,
+        // It asks, and is gone.
+        _ => stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").ok()?,
+    }
+    None
+}
+
+#[test]
+fn ten_thousand_hostile_connections_keep_nobody_from_its_answer() {
+    if !counts() {
+        return;
+    }
+    let exporter = Exporter::start("");
+    let address = exporter.address;
+    let front = exporter.front();
+    let kib = |exporter: &Exporter, name: &str| -> u64 {
+        let text = exporter.status(name);
+        let number = text
+            .split(' ')
+            .next()
+            .and_then(|number| number.parse().ok());
+        number.expect("a number of KiB")
+    };
+    let before = kib(&exporter, "VmRSS:");
+    let attackers: Vec<_> = (0..ATTACKERS)
+        .map(|attacker| {
+            std::thread::spawn(move || {
+                let mut held = VecDeque::new();
+                for at in (attacker..HOSTILE).step_by(ATTACKERS) {
+                    held.extend(attack(address, at));
+                    if held.len() > HELD {
+                        held.pop_front();
+                    }
+                }
+            })
+        })
+        .collect();
+    let attacked = Instant::now();
+    let (mut scrapes, mut unanswered, mut longest) = (0, 0, Duration::ZERO);
+    while !attackers.iter().all(JoinHandle::is_finished) {
+        let begun = Instant::now();
+        scrapes += 1;
+        if scrape(address).is_none() {
+            unanswered += 1;
+        }
+        longest = longest.max(begun.elapsed());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    for attacker in attackers {
+        attacker.join().expect("it does not panic");
+    }
+    let after = kib(&exporter, "VmHWM:");
+    note(&format!(
+        "{HOSTILE} hostile connections in {:?}: {scrapes} scrapes, {unanswered} unanswered, the longest {longest:?}; \
+         the process that answers had {before} KiB before and {after} KiB at most",
+        attacked.elapsed()
+    ));
+    assert!(scrapes > 0);
+    assert_eq!(unanswered, 0, "of {scrapes} scrapes");
+    assert!(after <= before + MOST_GROWTH, "{before} KiB, then {after}");
+    assert_eq!(exporter.front(), front, "it is still the same process");
+    let metrics = until("a scrape", || scrape(address));
+    assert!(metrics.contains("trapline_exporter_restarts_total 0\n"));
+    assert!(metrics.contains("trapline_exporter_requests_total{code=\"431\"} "));
+}
+
+#[test]
+fn an_exporter_without_file_descriptors_goes_on() {
+    if !counts() {
+        return;
+    }
+    let exporter = Exporter::start("ulimit -n 64;");
+    let idle: Vec<_> = (0..150)
+        .filter_map(|_| TcpStream::connect(exporter.address).ok())
+        .collect();
+    // Until those have been closed whose request does not come.
+    until("a scrape", || scrape(exporter.address));
+    drop(idle);
+    assert!(exporter.end(Signal::TERM).0.success());
 }

@@ -6,9 +6,12 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
 use rustix::io::Errno;
-use rustix::net::{SocketFlags, acceptfrom_with};
+use rustix::net::{SocketFlags, acceptfrom_with, listen};
 
 use crate::socket_file::{self, SocketFile};
+
+/// Connections that wait to be accepted, at most: as many as the kernel allows (net.core.somaxconn).
+const WAITING: i32 = 4096;
 
 /// A socket that is bound to an address, and that connections come by.
 #[derive(Debug)]
@@ -18,8 +21,8 @@ pub struct BoundSocket {
     _file: Option<SocketFile>,
 }
 
-/// Whose a connection is, as far as that is known: those of one peer are not to take the places of others'. Of IPv6 the
-/// first 64 bits, since whoever has one address has all of these.
+/// Whose a connection is, as far as that is known: those of one peer are not to take the places of others'. Of IPv6
+/// the first 64 bits, since whoever has one address has all of these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HttpPeer {
     /// Of IPv4.
@@ -48,7 +51,10 @@ impl BoundSocket {
     ///
     /// Those of bind(2) and listen(2).
     pub fn tcp(address: SocketAddr) -> io::Result<BoundSocket> {
-        BoundSocket::of(TcpListener::bind(address)?.into())
+        let bound = BoundSocket::of(TcpListener::bind(address)?.into())?;
+        // Who finds the queue full tries again a second later.
+        listen(&bound.socket, WAITING)?;
+        Ok(bound)
     }
 
     /// Takes a socket over that listens already.

@@ -10,8 +10,8 @@ pub(crate) const MOST: usize = 256;
 /// Who has taken nothing for so long may have to make room.
 const STALLED: Duration = Duration::from_millis(20);
 
-/// Returns which connection makes room for another, if one does: one that has its answer, or whose request is not there
-/// yet, or that takes nothing; of these one of the peer that has the most; of these the one that waits longest.
+/// Returns which connection makes room for another, if one does: one that has its answer, or whose request is not
+/// there yet, or that takes nothing; of these one of the peer that has the most; of these the one that waits longest.
 pub(crate) fn makes_room(connections: &[HttpConnection], now: Instant) -> Option<usize> {
     let mut peers: Vec<(HttpPeer, usize)> = Vec::new();
     for connection in connections {

@@ -2,8 +2,8 @@
 A small HTTP server for metrics, whose peers may all be hostile.
 
 [`HttpServer`] answers in one thread. What it serves at `/metrics` somebody else makes, in another thread or process
-([`PageMaker`]), and it asks for that by a socket ([`PageSource`]), so a slow count delays nobody who asks for something
-else. Every other answer is a constant.
+([`PageMaker`]), and it asks for that by a socket ([`PageSource`]), so a slow count delays nobody who asks for
+something else. Every other answer is a constant.
 
 # Limits
 
@@ -17,8 +17,9 @@ else. Every other answer is a constant.
 | texts in memory, of which somebody still reads | 8 | those who read the oldest are closed |
 
 Times are deadlines for the whole, so nobody gains any by sending or taking a byte now and then. Where all connections
-are in use, a new one takes the place of one that has its answer, of one whose request is not there yet, or of one that
-takes nothing: of the peer that has the most, the oldest. Where there is none of these, the new one is answered 503.
+are in use, a new one takes the place of one that has its answer, of one whose request is not there yet, or of one
+that takes nothing: of the peer that has the most, the oldest. Where there is none of these, the new one is answered
+503.
 Where the process has no file descriptors left, nothing is accepted for a tenth of a second.
 
 GET and HEAD of HTTP/1.0 and 1.1 are answered (RFC 9112), always with `Connection: close`: Prometheus asks once in

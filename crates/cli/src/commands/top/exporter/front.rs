@@ -1,5 +1,5 @@
-//! The process that speaks HTTP. It may do nothing else: it gives away all that it may do before it reads anything that
-//! others send.
+//! The process that speaks HTTP. It may do nothing else: it gives away all that it may do before it reads anything
+//! that others send.
 
 use std::io;
 use std::os::fd::AsFd;

@@ -1,8 +1,8 @@
 //! What is counted, for Prometheus.
 //!
 //! Two processes: this one may read what the kernel counts, and reads nothing that others send. It starts one that
-//! speaks HTTP and may do nothing else, and hands texts to it over a pair of sockets. Where that one ends it starts the
-//! next.
+//! speaks HTTP and may do nothing else, and hands texts to it over a pair of sockets. Where that one ends it starts
+//! the next.
 
 mod address;
 mod counter;
