@@ -2611,7 +2611,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__top)
-            opts="-h --once --interval --vm --pid --by --events --mtree --json --csv --limit --prometheus --format --color --strict --help"
+            opts="-h --once --interval --vm --pid --by --events --mtree --json --csv --limit --prometheus --serves --format --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

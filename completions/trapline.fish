@@ -746,7 +746,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand top" -l by -d 'Show ex
 vm\t'All vCPUs of a VM'"
 complete -c trapline -n "__fish_trapline_using_subcommand top" -l mtree -d 'Read where the VM\'s devices are from FILE, the output of \'info mtree\' in QEMU\'s monitor. It names I/O ports and MMIO addresses. Without it, names come from the defaults of QEMU\'s machines' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand top" -l limit -d 'With --once: show at most N rows of each table' -r
-complete -c trapline -n "__fish_trapline_using_subcommand top" -l prometheus -d 'Show nothing, and serve what is counted since the beginning at http://ADDR/metrics, as Prometheus reads it. ADDR is a port of this machine alone (9435), or an address and a port (0.0.0.0:9435)' -r
+complete -c trapline -n "__fish_trapline_using_subcommand top" -l prometheus -d 'Show nothing, and serve what is counted since the beginning at http://ADDR/metrics, as Prometheus reads it. ADDR is a port of this machine alone (9435), an address and a port (0.0.0.0:9435), a socket in the file system (unix:/run/trapline.sock, which is made, with mode 0660), or systemd: the sockets of a .socket unit that starts this (LISTEN_FDS). Its own health is among the metrics' -r
 complete -c trapline -n "__fish_trapline_using_subcommand top" -l format -d 'With --once: print tables for people, JSON, or exits and accesses as comma-separated values.' -r -f -a "table\t'For people'
 json\t'For programs'
 csv\t'For spreadsheets'"
@@ -757,6 +757,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand top" -l once -d 'Count
 complete -c trapline -n "__fish_trapline_using_subcommand top" -l events -d 'Count in this program, out of events that the kernel writes to rings, even where BPF programs can count in the kernel. The numbers are the same, at a higher cost. Where BPF is not allowed, that is done without being asked for'
 complete -c trapline -n "__fish_trapline_using_subcommand top" -l json -d 'Short for --format json'
 complete -c trapline -n "__fish_trapline_using_subcommand top" -l csv -d 'Short for --format csv'
+complete -c trapline -n "__fish_trapline_using_subcommand top" -l serves -d 'Serve what the process counts at the other end of standard input. The exporter starts itself so'
 complete -c trapline -n "__fish_trapline_using_subcommand top" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'
 complete -c trapline -n "__fish_trapline_using_subcommand top" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trapline -n "__fish_trapline_using_subcommand facts" -l root -d 'Read proc, sys and boot below DIR: those of another host, mounted in a container or copied by sosreport' -r -F

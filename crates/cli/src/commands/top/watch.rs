@@ -70,8 +70,8 @@ impl Watch {
         })
     }
 
-    /// Gives away what the process may do and counting needs no more. Who `serves` what is counted starts a process that
-    /// becomes another user.
+    /// Gives away what the process may do and counting needs no more. Who `serves` what is counted starts a process
+    /// that becomes another user.
     pub(super) fn give_away(&self, serves: bool) {
         let effective = effective();
         let mut left = match self.counter {
