@@ -1,12 +1,13 @@
 # What differs between the two kinds of host. lab/build, lab/run and lab/trapline read this file.
-# It sets, by $arch (x86 or arm64):
-#   debian   Debian's name of the architecture
-#   target   Rust's name of the target for static programs
+# It sets, by $arch (x86 or arm64), beside what packaging/arch.sh sets (Debian's and Rust's names of the architecture):
 #   emulator the QEMU program that emulates the host, and the Debian package it is in
 #   guests   the Debian package of the QEMU that runs guests in the host
 #   machine  QEMU's options for a machine on which KVM works
 #   console  the kernel's name of the serial console
-# shellcheck shell=bash disable=SC2034
+# shellcheck shell=bash disable=SC2034,SC2154
+
+# shellcheck source=packaging/arch.sh
+. "$lab/../packaging/arch.sh"
 
 lab_fail() {
     printf '%s: %s\n' "${0##*/}" "$*" >&2
@@ -14,11 +15,9 @@ lab_fail() {
 }
 
 lab_arch() { # x86|arm64
-    arch=$1
+    static_arch "$1" || exit 125
     case $arch in
     x86)
-        debian=amd64
-        target=x86_64-unknown-linux-musl
         emulator=qemu-system-x86_64
         emulator_package=qemu-system-x86
         guests=qemu-system-x86
@@ -27,8 +26,6 @@ lab_arch() { # x86|arm64
         console=ttyS0
         ;;
     arm64)
-        debian=arm64
-        target=aarch64-unknown-linux-musl
         emulator=qemu-system-aarch64
         emulator_package=qemu-system-arm
         guests=qemu-system-arm
@@ -36,17 +33,10 @@ lab_arch() { # x86|arm64
         machine=(-machine 'virt,virtualization=on,gic-version=3' -cpu neoverse-n1)
         console=ttyAMA0
         ;;
-    *) lab_fail "found '$arch' where the architecture belongs. Give x86 or arm64." ;;
     esac
 }
 
 # Where hosts are kept: $LAB_DIR, or target/lab in the repository.
 lab_dir() {
     printf '%s\n' "${LAB_DIR:-$(dirname "$lab")/target/lab}"
-}
-
-# Static programs need Rust's target with musl.
-lab_rust() {
-    [ -d "$(rustc --print sysroot)/lib/rustlib/$target" ] ||
-        lab_fail "Rust cannot build for $target yet. Add it: rustup target add $target"
 }
