@@ -31,7 +31,7 @@ pub fn nearest<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> Opti
 /// none is near.
 ///
 /// ```
-/// assert_eq!(words::did_you_mean("wbe", ["web", "db"]), " (did you mean 'web'?)");
+/// assert_eq!(words::did_you_mean("irqfs", ["irqfd", "timer"]), " (did you mean 'irqfd'?)");
 /// assert_eq!(words::did_you_mean("zebra", ["web", "db"]), "");
 /// ```
 pub fn did_you_mean<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> String {

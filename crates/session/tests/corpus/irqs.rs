@@ -88,8 +88,9 @@ fn what_is_not_recorded_is_not_none() {
 }
 
 /// The host's columns.
-const OF_HOST: [&str; 9] = [
-    "vm", "vm_pid", "vcpu", "tid", "vector", "accepted", "posted", "injected", "repeated",
+const OF_HOST: [&str; 12] = [
+    "vm", "vm_pid", "vcpu", "tid", "vector", "accepted", "posted", "injected", "repeated", "intid",
+    "raised", "lowered",
 ];
 
 /// What a row has of the guest.
@@ -138,6 +139,10 @@ fn adds_up(failures: &mut Failures, name: &str, document: &Value) {
                 .flat_map(|one| one.keys().cloned())
                 .collect()
         };
+        // Which vCPU takes a shared interrupt of arm64 is not known, so neither is what its guest did.
+        if row["tid"].is_null() && row["intid"].as_u64().is_some_and(|intid| intid >= 32) {
+            continue;
+        }
         failures.equal(
             name,
             &keys(&row["guest"]),
@@ -170,7 +175,7 @@ fn what_guests_did_adds_up_and_changes_nothing_of_the_host() {
         let all = runs(&both) + number(&both, "guest_outside");
         failures.equal(&format!("{name}: handlers"), &all, &entries);
         let Ok(alone) = FixtureQuestion::new().irqs_document(host) else {
-            // KVM on arm64 has none of these events.
+            // The host's recording has none of these events.
             for row in list(&both["rows"]) {
                 let none = ["vector", "accepted", "posted", "injected", "repeated"];
                 failures.check(none.iter().all(|one| row[one].is_null()), || {
