@@ -9,7 +9,7 @@ pub struct IrqRow {
     pub vm: Option<usize>,
     /// Number of the vCPU, where the thread is known to be one.
     pub vcpu: Option<u32>,
-    /// Thread of the vCPU; [`NONE`] of an interrupt that vCPUs share.
+    /// Thread of the vCPU; [`event::NONE`] of an interrupt that vCPUs share.
     pub tid: i32,
     /// The vector; `None` for handlers of a guest for which no injection was seen.
     pub vector: Option<u8>,
