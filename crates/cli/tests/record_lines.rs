@@ -26,13 +26,13 @@ fn names(question: Question) -> Vec<String> {
 fn questions_open_the_events_that_they_are_named_for() {
     let mut failures = Failures::default();
     let mut known = Vec::new();
-    for (needs, arch, list) in rules::opened_events() {
-        known.extend(list.iter().copied());
-        if !arch.is_empty() && *arch != std::env::consts::ARCH {
+    for (needs, list) in rules::opened_events() {
+        known.extend(list.names.iter().copied());
+        if list.arch.is_some_and(|arch| arch != std::env::consts::ARCH) {
             continue;
         }
-        let opened = names(question(*needs));
-        for name in *list {
+        let opened = names(question(needs));
+        for name in list.names {
             let command = rules::record_command(&[name]);
             failures.check(opened.iter().any(|one| one == name), || {
                 format!("'{command}' does not open {name}")
@@ -65,12 +65,11 @@ fn rules_ask_for_what_they_need() {
         // What stands behind a semicolon says more and is not needed.
         let needs = rule.needs.split(';').next().unwrap_or_default();
         for word in needs.split(|c: char| !c.is_ascii_alphanumeric() && c != '_') {
-            let opened = rules::opened_events().iter();
-            let opened = opened.filter(|(_, _, list)| list.contains(&word));
-            for (question, _, _) in opened {
+            let opened = rules::opened_events();
+            for (question, _) in opened.filter(|(_, list)| list.names.contains(&word)) {
                 let stacks = rule.record.contains(&RecordNeeds::Stacks)
                     && ["sched_switch", "sched_waking"].contains(&word);
-                failures.check(stacks || asked(*question), || {
+                failures.check(stacks || asked(question), || {
                     format!("{} needs {word}, of {question:?}", rule.id)
                 });
             }

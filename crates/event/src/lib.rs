@@ -18,6 +18,7 @@ This crate does no I/O and knows no container.
     clippy::cast_sign_loss
 )]
 
+mod asked;
 mod chain;
 mod cost;
 mod define;
@@ -41,6 +42,7 @@ mod text_reasons;
 mod vocabulary;
 mod workqueue;
 
+pub use asked::{AskedEvents, EXIT_EVENTS, PATH_EVENTS, SCHED_EVENTS};
 pub use chain::{CallChain, USER_DEFERRED};
 pub use cost::RecordingCost;
 pub use cpuset::{MAX_CPUS, cpu_index};

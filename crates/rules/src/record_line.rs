@@ -1,5 +1,7 @@
 //! Which `trapline record` line records what a recording does not have: the one owner of that.
 
+use event::{AskedEvents, EXIT_EVENTS, PATH_EVENTS, SCHED_EVENTS};
+
 /// What `trapline record --for` takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RecordNeeds {
@@ -37,104 +39,17 @@ impl RecordNeeds {
     }
 }
 
-/// Events by the question that opens them, with the architecture that alone has them, as `record/src/questions.rs`
-/// opens them; `cli/tests/record_lines.rs` holds the two against each other.
-const OPENED: &[(RecordNeeds, &str, &[&str])] = &[
-    (
-        RecordNeeds::Exits,
-        "",
-        &[
-            "kvm_entry",
-            "kvm_exit",
-            "kvm_userspace_exit",
-            "kvm_mmio",
-            "kvm_vcpu_wakeup",
-            "kvm_halt_poll_ns",
-        ],
-    ),
-    (
-        RecordNeeds::Exits,
-        "x86_64",
-        &[
-            "kvm_pio",
-            "kvm_fast_mmio",
-            "kvm_msr",
-            "kvm_apicv_inhibit_changed",
-            "kvm_nested_vmexit",
-            "kvm_vmgexit_enter",
-            "kvm_vmgexit_msr_protocol_enter",
-            "kvm_rmp_fault",
-        ],
-    ),
-    (
-        RecordNeeds::Exits,
-        "aarch64",
-        &["kvm_wfx_arm64", "kvm_hvc_arm64"],
-    ),
-    (
-        RecordNeeds::Sched,
-        "",
-        &[
-            "sched_switch",
-            "sched_waking",
-            "sched_wakeup",
-            "sched_wakeup_new",
-            "sched_migrate_task",
-            "sched_process_fork",
-            "sched_process_exit",
-            "workqueue_execute_start",
-            "workqueue_execute_end",
-        ],
-    ),
-    (
-        RecordNeeds::Paths,
-        "",
-        &[
-            "kvm_set_irq",
-            "kvm_unmap_hva_range",
-            "kvm_dirty_ring_push",
-            "block_rq_issue",
-            "block_rq_complete",
-            "irq_handler_entry",
-            "irq_handler_exit",
-            "cpu_idle",
-        ],
-    ),
-    (
-        RecordNeeds::Paths,
-        "x86_64",
-        &[
-            "kvm_msi_set_irq",
-            "kvm_ioapic_set_irq",
-            "kvm_pic_set_irq",
-            "kvm_apic_accept_irq",
-            "kvm_apicv_accept_irq",
-            "kvm_inj_virq",
-            "kvm_apic",
-            "kvm_apic_ipi",
-            "kvm_hv_timer_state",
-            "kvm_page_fault",
-        ],
-    ),
-    (
-        RecordNeeds::Paths,
-        "aarch64",
-        &[
-            "kvm_irq_line",
-            "kvm_sys_access",
-            "vgic_update_irq_pending",
-            "kvm_timer_update_irq",
-            "kvm_timer_emulate",
-            "kvm_timer_hrtimer_expire",
-            "kvm_guest_fault",
-        ],
-    ),
+/// The questions, and the events that each opens beside those before it.
+const OPENED: [(RecordNeeds, &[AskedEvents]); 3] = [
+    (RecordNeeds::Exits, EXIT_EVENTS),
+    (RecordNeeds::Sched, SCHED_EVENTS),
+    (RecordNeeds::Paths, PATH_EVENTS),
 ];
 
-/// Returns the events that the questions of `trapline record --for` open: the question, the architecture that alone
-/// has them or nothing, their names.
-pub fn opened_events() -> &'static [(RecordNeeds, &'static str, &'static [&'static str])] {
-    OPENED
+/// Returns the events that the questions of `trapline record --for` open, each with the question.
+pub fn opened_events() -> impl Iterator<Item = (RecordNeeds, &'static AskedEvents)> {
+    let all = OPENED.into_iter();
+    all.flat_map(|(needs, lists)| lists.iter().map(move |list| (needs, list)))
 }
 
 /// Returns the one command that records these events, named with their system or without: by the questions that open
@@ -153,8 +68,8 @@ pub fn record_command(events: &[&str]) -> String {
     };
     let opening = |event: &str| {
         let name = bare(event);
-        let mut lists = OPENED.iter();
-        lists.find_map(|(needs, _, names)| names.contains(&name.as_str()).then_some(*needs))
+        let mut lists = opened_events();
+        lists.find_map(|(needs, list)| list.names.contains(&name.as_str()).then_some(needs))
     };
     let mut asked: Vec<RecordNeeds> = events.iter().filter_map(|event| opening(event)).collect();
     if events.is_empty() {
