@@ -4,7 +4,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Output};
 
 use crate::common::{json, note, trapline};
 use crate::record_command::{possible, recorded, signals};
@@ -54,14 +54,7 @@ fn cpus_and_threads_are_chosen() {
         return;
     }
     let folder = tempfile::tempdir().expect("a folder");
-    let run = |options: &[&str]| {
-        let mut command = trapline();
-        command
-            .current_dir(folder.path())
-            .arg("record")
-            .args(options);
-        command.output().expect("the program")
-    };
+    let run = |options: &[&str]| record_in(folder.path(), options);
     let output = run(&["--for", "sched", "-C", "0", "--seconds", "0.3", "-o", "cpu"]);
     assert!(output.status.success(), "{output:?}");
     let events = run_in(folder.path(), &["events", "cpu", "--format", "csv"]);
@@ -117,6 +110,13 @@ fn cpus_and_threads_are_chosen() {
     };
     let others: Vec<_> = switches.iter().filter(|line| !of_it(line)).collect();
     assert!(others.is_empty(), "{others:?}");
+}
+
+/// Records in a folder.
+fn record_in(folder: &Path, options: &[&str]) -> Output {
+    let mut command = trapline();
+    command.current_dir(folder).arg("record").args(options);
+    command.output().expect("the program")
 }
 
 /// Returns what a command prints in a folder.
@@ -177,12 +177,7 @@ fn a_budget_leaves_out_or_refuses() {
     }
     let folder = tempfile::tempdir().expect("a folder");
     let run = |options: &[&str]| {
-        let mut command = trapline();
-        command
-            .current_dir(folder.path())
-            .arg("record")
-            .args(options);
-        let output = command.output().expect("the program");
+        let output = record_in(folder.path(), options);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         let said: Vec<&str> = said.split_whitespace().collect();
         (output.status.success(), said.join(" "))

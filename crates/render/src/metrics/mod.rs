@@ -7,7 +7,7 @@ mod text;
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use counts::{DurationBuckets, NamedCounts, RowOwner};
+use counts::{DurationBuckets, NamedCounts, NamedRow, RowOwner};
 use model::State;
 
 pub use health::{CountingHealth, ServingHealth};
@@ -101,46 +101,51 @@ impl Metrics {
     }
 }
 
+/// Writes a counter of what was counted of rows.
+fn counter<'r>(
+    out: &mut String,
+    (name, help): (&str, &str),
+    rows: impl Iterator<Item = &'r NamedRow>,
+    labels: impl Fn(&NamedRow) -> String,
+    amount: impl Fn(&NamedRow) -> String,
+) {
+    head(out, name, "counter", help);
+    for row in rows {
+        let _ = writeln!(out, "{name}{{{}}} {}", labels(row), amount(row));
+    }
+}
+
+fn count(row: &NamedRow) -> String {
+    row.durations.count.to_string()
+}
+
+fn time(row: &NamedRow) -> String {
+    seconds(row.durations.total_ns).to_string()
+}
+
 fn exits(out: &mut String, named: &NamedCounts) {
     let rows = || named.rows.iter().filter(|row| row.table.name() == "vmexit");
-    let labels = |row: &counts::NamedRow| {
+    let labels = |row: &NamedRow| {
         let (whose, reason) = (labels(&row.whose), label(&row.key));
         format!("{whose},reason=\"{reason}\",waiting=\"{}\"", row.waiting)
     };
-    head(out, "trapline_exits_total", "counter", "Exits by reason.");
-    for row in rows() {
-        let _ = writeln!(
-            out,
-            "trapline_exits_total{{{}}} {}",
-            labels(row),
-            row.durations.count
-        );
-    }
-    let name = "trapline_exit_seconds_total";
-    head(out, name, "counter", "Time from exit to entry by reason.");
-    for row in rows() {
-        let _ = writeln!(
-            out,
-            "{name}{{{}}} {}",
-            labels(row),
-            seconds(row.durations.total_ns)
-        );
-    }
-    let name = "trapline_exits_to_vmm_total";
-    head(
-        out,
-        name,
-        "counter",
+    let name = ("trapline_exits_total", "Exits by reason.");
+    counter(out, name, rows(), labels, count);
+    let name = (
+        "trapline_exit_seconds_total",
+        "Time from exit to entry by reason.",
+    );
+    counter(out, name, rows(), labels, time);
+    let name = (
+        "trapline_exits_to_vmm_total",
         "Exits that the VMM handled, by reason.",
     );
-    for row in rows() {
-        let _ = writeln!(out, "{name}{{{}}} {}", labels(row), row.user_count);
-    }
+    counter(out, name, rows(), labels, |row| row.user_count.to_string());
 }
 
 fn accesses(out: &mut String, named: &NamedCounts) {
     let rows = || named.rows.iter().filter(|row| row.table.name() != "vmexit");
-    let labels = |row: &counts::NamedRow| {
+    let labels = |row: &NamedRow| {
         let (whose, key) = (labels(&row.whose), label(&row.key));
         let device = label(row.name.as_deref().unwrap_or_default());
         let (table, notifies) = (row.table.name(), row.is_notification());
@@ -148,30 +153,18 @@ fn accesses(out: &mut String, named: &NamedCounts) {
             "{whose},table=\"{table}\",key=\"{key}\",device=\"{device}\",notification=\"{notifies}\""
         )
     };
-    head(
-        out,
+    let name = (
         "trapline_accesses_total",
-        "counter",
         "Accesses to ports, addresses and registers.",
     );
-    for row in rows() {
-        let _ = writeln!(
-            out,
-            "trapline_accesses_total{{{}}} {}",
-            labels(row),
-            row.durations.count
-        );
-    }
-    let name = "trapline_access_seconds_total";
-    head(out, name, "counter", "Their time.");
-    for row in rows() {
-        let _ = writeln!(
-            out,
-            "{name}{{{}}} {}",
-            labels(row),
-            seconds(row.durations.total_ns)
-        );
-    }
+    counter(out, name, rows(), labels, count);
+    counter(
+        out,
+        ("trapline_access_seconds_total", "Their time."),
+        rows(),
+        labels,
+        time,
+    );
 }
 
 fn waits(out: &mut String, named: &NamedCounts) {

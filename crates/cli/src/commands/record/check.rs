@@ -75,19 +75,34 @@ pub(super) fn folder(args: &RecordArgs, plan: &RecordPlan) -> Result<()> {
 }
 
 fn found(args: &RecordArgs, plan: &RecordPlan) -> Vec<CheckLine> {
-    let output = args.output.as_deref().and_then(Path::parent);
-    let folder = match output {
+    let names = FlightRequest::folders(args.output.as_deref(), args.times);
+    let names = names.take(MOST_NAMES).collect();
+    checked(
+        args.output.as_deref(),
+        plan.events.len(),
+        plan.ring_bytes,
+        names,
+    )
+}
+
+/// Returns what is there of what recording takes: so many events, rings of so many bytes (0: what suits the machine),
+/// and folders of these names, beside `output`.
+pub(in crate::commands) fn checked(
+    output: Option<&Path>,
+    events: usize,
+    ring_bytes: usize,
+    names: Vec<PathBuf>,
+) -> Vec<CheckLine> {
+    let folder = match output.and_then(Path::parent) {
         Some(parent) if parent != Path::new("") => parent.to_owned(),
         _ => PathBuf::from("."),
     };
     let folder = folder.canonicalize().unwrap_or(folder);
     lines(&look(&CheckRequest {
-        events: plan.events.len(),
-        ring_bytes: plan.ring_bytes,
+        events,
+        ring_bytes,
         folder,
-        names: FlightRequest::folders(args.output.as_deref(), args.times)
-            .take(MOST_NAMES)
-            .collect(),
+        names,
     }))
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
-use binaries::ProgramFunctions;
+use binaries::{MissingReason, ProgramFunctions};
 use record::{PlannedEvent, RecordError, Tracefs};
 use wildmatch::WildMatch;
 use words::list_first;
@@ -70,6 +70,8 @@ fn name(function: &str, suffix: &str) -> String {
 fn read(text: &str, file: &str) -> Result<ProgramFunctions> {
     match ProgramFunctions::read(Path::new(file), &local_files::places()) {
         Ok(functions) => Ok(functions),
+        // Whatever else it is.
+        Err(MissingReason::Damaged) => bail!("--probe '{text}': {file} is no program or library"),
         Err(why) => bail!("--probe '{text}': {file} {}", why.words()),
     }
 }

@@ -2,7 +2,7 @@
 
 pub(crate) mod args;
 mod budget;
-mod check;
+pub(super) mod check;
 mod functions;
 pub(super) mod plan;
 mod watch;

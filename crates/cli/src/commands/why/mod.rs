@@ -20,7 +20,7 @@ use anyhow::{Result, bail};
 use clap::ValueEnum;
 use counts::{Choice, NamedCounts};
 use facts::{Facts, ReportedVm};
-use record::check::{CheckLine, CheckRequest, lines, look};
+use record::check::CheckLine;
 use record::cost::EventCosts;
 use record::{Missing, Tracefs};
 use recording::{HOST_FACTS, RecordingFolder, RecordingNews};
@@ -30,6 +30,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::record::ReadyRecording;
 use super::record::args::RecordPurpose;
+use super::record::check::checked;
 use super::record::plan::chosen_vm;
 use super::recording::{asked_to_stop, say_wrapped};
 use super::{diagnose, report};
@@ -111,17 +112,9 @@ fn about(facts: &Facts, vm: Option<&ReportedVm>) -> String {
 
 /// Returns what recording and counting take.
 fn checks(args: &WhyArgs) -> Vec<CheckLine> {
-    let parent = args.output.as_deref().and_then(Path::parent);
-    let folder = match parent {
-        Some(parent) if parent != Path::new("") => parent.to_owned(),
-        _ => PathBuf::from("."),
-    };
-    lines(&look(&CheckRequest {
-        events: record::events(&record::Question::ALL).len(),
-        ring_bytes: 0,
-        folder: folder.canonicalize().unwrap_or(folder),
-        names: args.output.iter().cloned().collect(),
-    }))
+    let events = record::events(&record::Question::ALL).len();
+    let names = args.output.iter().cloned().collect();
+    checked(args.output.as_deref(), events, 0, names)
 }
 
 /// Counts for a second.
