@@ -2283,7 +2283,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__record)
-            opts="-o -e -C -h --output --for --seconds --event --cpu --tid --keep --until --times --memory --disk --vm --pid --agent --agent-token --agent-for --agent-size --probe --function --list-probes --budget --ring --check --format --json --csv --color --strict --help"
+            opts="-o -e -C -h --output --for --seconds --event --cpu --tid --keep --until --times --memory --disk --vm --pid --agent --agent-token --agent-for --agent-size --probe --function --pair --list-probes --budget --ring --check --format --json --csv --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2298,7 +2298,7 @@ _trapline() {
                     return 0
                     ;;
                 --for)
-                    COMPREPLY=($(compgen -W "exits sched paths stacks all" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "exits sched paths stacks all named" -- "${cur}"))
                     return 0
                     ;;
                 --seconds)
@@ -2374,6 +2374,10 @@ _trapline() {
                     return 0
                     ;;
                 --function)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --pair)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

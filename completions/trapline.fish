@@ -470,7 +470,8 @@ complete -c trapline -n "__fish_trapline_using_subcommand record" -l for -d 'Wha
 sched\t'Who waited for a CPU, and behind whom'
 paths\t'Interrupts, wake-ups and I/O, stage by stage'
 stacks\t'Call chains: 99 samples a second on each CPU, and where threads wait'
-all\t'All of these'"
+all\t'All of these'
+named\t'None of these: no more than what --event, --probe, --function and --pair name'"
 complete -c trapline -n "__fish_trapline_using_subcommand record" -l seconds -d 'Stop after so many seconds. A command that still runs then goes on' -r
 complete -c trapline -n "__fish_trapline_using_subcommand record" -s e -l event -d 'Record this tracepoint too, as SYSTEM:NAME, or of its records those that an expression over its fields takes, as the kernel filters them: \'kvm:kvm_pio/port == 0x608/\'. May be repeated. An expression also holds for an event that --for asks for' -r
 complete -c trapline -n "__fish_trapline_using_subcommand record" -s C -l cpu -d 'Record on these CPUs alone: 0-3,8' -r
@@ -490,6 +491,7 @@ sockets\t'When programs asked to send, and when they had what they received. Whi
 complete -c trapline -n "__fish_trapline_using_subcommand record" -l agent-size -d 'With --agent: let each guest\'s recording have this much at most; an agent may allow less' -r
 complete -c trapline -n "__fish_trapline_using_subcommand record" -l probe -d 'Probe a function too: \'FUNCTION\' of the kernel, \'/FILE:FUNCTION\' of a program or a library, with \'%return\' behind it where it returns; or a probe as tracefs takes it: \'p:NAME MODULE:FUNCTION ARGUMENTS\', \'/FILE:0xOFFSET\'. May be repeated. Probes are removed at the end; those of a recorder that was killed, at the next start' -r
 complete -c trapline -n "__fish_trapline_using_subcommand record" -l function -d 'Record calls of this function of the kernel by its function tracer, with call chains, where there are no kprobes or a function has none. Needs root. May be repeated' -r
+complete -c trapline -n "__fish_trapline_using_subcommand record" -l pair -d 'Of event A record each thread\'s last before event B alone: \'A -> B\', or with \'A -> B > 1ms\' the pairs alone that took longer. Each is a tracepoint (kvm:kvm_exit) or what --probe takes. Of a function of a program that is called so often that probing it would slow the program down, calls are looked at in short windows, and the share of the time that was seen is said. Needs BPF. May be repeated' -r
 complete -c trapline -n "__fish_trapline_using_subcommand record" -l list-probes -d 'Record nothing: list what --probe and --function take, by a pattern: \'kvm_*\' of the kernel, \'/FILE:*rxq*\' of a program or a library' -r
 complete -c trapline -n "__fish_trapline_using_subcommand record" -l budget -d 'Let recording take so much of a CPU\'s time at most, as 2%: what it takes is measured for a tenth of a second before. Of several questions some are left out where it would take more, and where what is left would still take more, nothing is recorded' -r
 complete -c trapline -n "__fish_trapline_using_subcommand record" -l ring -d 'Give each CPU a ring buffer of so many KiB, or of a size with its unit (4M). The default is 4096, or what 1/32 of the memory has room for; with --keep and without --until, what --memory has room for' -r

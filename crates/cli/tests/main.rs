@@ -58,6 +58,7 @@ mod prometheus_files;
 mod record_command;
 mod record_flight;
 mod record_lines;
+mod record_pairs;
 mod record_selectors;
 mod record_user;
 mod report_cost;

@@ -87,6 +87,15 @@ doubt_list! {
     NotReadWhole = "not-read-whole", Serious, [All]
         => "It was not read to its end, because the system gave no thread for it; stop other programs, or allow more \
              (ulimit -u).";
+    /// Of an event of KVM or of the scheduler the recorder wrote no more than what belongs to pairs.
+    EventsPaired { events: String, kept: String } = "events-paired", Serious, [All]
+        => format!(
+            "As it was asked to, the recorder wrote of {events} {kept}: counts of them are of these alone, and what a \
+            vCPU or a task did between two of them is not known."
+        );
+    /// The same of an event that no analysis counts, as a probe.
+    ExtrasPaired { events: String, kept: String } = "extras-paired", Note, [All]
+        => format!("As it was asked to, the recorder wrote of {events} {kept}: counts of them are of these alone.");
     /// A flight recorder kept less time than it was to keep.
     KeptLess { held_ns: u64, asked_ns: u64, rings: Vec<String> } = "kept-less", Note, [All]
         => format!(

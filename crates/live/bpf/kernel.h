@@ -17,16 +17,30 @@ typedef long long s64;
 #define MAP_NUMBER(name, value) int(*name)[value]
 #define MAP_TYPE(name, value) value *name
 
-enum { BPF_MAP_TYPE_HASH = 1, BPF_MAP_TYPE_ARRAY = 2, BPF_MAP_TYPE_PERCPU_ARRAY = 6, BPF_MAP_TYPE_STACK = 23 };
+enum {
+    BPF_MAP_TYPE_HASH = 1,
+    BPF_MAP_TYPE_ARRAY = 2,
+    BPF_MAP_TYPE_PERF_EVENT_ARRAY = 4,
+    BPF_MAP_TYPE_PERCPU_ARRAY = 6,
+    BPF_MAP_TYPE_LRU_HASH = 9,
+    BPF_MAP_TYPE_STACK = 23
+};
 enum { BPF_ANY = 0, BPF_NOEXIST = 1 };
+#define BPF_F_CURRENT_CPU 0xffffffffull
 
 static void *(*const bpf_map_lookup_elem)(void *map, const void *key) = (void *)1;
 static long (*const bpf_map_update_elem)(void *map, const void *key, const void *value, u64 flags) = (void *)2;
 static u64 (*const bpf_ktime_get_ns)(void) = (void *)5;
 static u32 (*const bpf_get_smp_processor_id)(void) = (void *)8;
 static u64 (*const bpf_get_current_pid_tgid)(void) = (void *)14;
+static long (*const bpf_perf_event_output)(void *of, void *map, u64 flags, void *bytes, u64 size) = (void *)25;
 static long (*const bpf_map_pop_elem)(void *map, void *value) = (void *)88;
 static long (*const bpf_probe_read_kernel)(void *to, u32 size, const void *from) = (void *)113;
+static u64 (*const bpf_get_func_ip)(void *of) = (void *)173;
+
+/* What a program of type tracepoint or kprobe returns: 0 would keep the event from perf (perf_trace_run_bpf_submit of
+ * kernel/events/core.c), and so from whoever records at the same time. */
+#define PASS_ON 1
 
 /* The arguments of a tracepoint as a raw_tp program has them (struct bpf_raw_tracepoint_args). */
 struct args {

@@ -9,10 +9,6 @@
 
 char terms[] SEC("license") = "Dual MIT/GPL";
 
-/* What a program of type tracepoint returns: 0 would keep the event from perf (perf_trace_run_bpf_submit of
- * kernel/events/core.c), and so from whoever records at the same time. */
-#define PASS_ON 1
-
 INLINE u32 read32(const void *record, s32 at)
 {
     u32 value = 0;

@@ -55,40 +55,6 @@ pub enum LiveError {
     Bpf(String),
 }
 
-/// Returns an error with all causes that it has, and the first of the system's errors among them.
-fn causes(error: &(dyn std::error::Error + 'static)) -> (String, Option<i32>) {
-    let mut text = error.to_string();
-    let mut code = None;
-    let mut at = Some(error);
-    while let Some(error) = at {
-        if let Some(io) = error.downcast_ref::<io::Error>() {
-            code = code.or(io.raw_os_error());
-        }
-        at = error.source();
-        if let Some(cause) = at {
-            let cause = cause.to_string();
-            if !text.contains(&cause) {
-                text.push_str(": ");
-                text.push_str(&cause);
-            }
-        }
-    }
-    // The verifier's log has a line for each instruction: its end says what is wrong.
-    const LONGEST: usize = 400;
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let cut = line.len().saturating_sub(LONGEST);
-    let cut = (cut..line.len()).find(|&at| line.is_char_boundary(at));
-    let short = match cut {
-        Some(cut) if cut > 0 => format!(
-            "{}... {}",
-            line.chars().take(80).collect::<String>(),
-            &line[cut..]
-        ),
-        _ => line,
-    };
-    (short, code)
-}
-
 impl LiveError {
     /// Returns what an error of the loader means. `what` was tried; `privileged` says whether the caller has the
     /// capabilities that it takes.
@@ -97,7 +63,7 @@ impl LiveError {
         error: &(dyn std::error::Error + 'static),
         privileged: bool,
     ) -> LiveError {
-        let (text, code) = causes(error);
+        let (text, code) = words::causes(error);
         match code {
             Some(libc::EPERM | libc::EACCES) if !privileged => LiveError::NoPermission,
             Some(libc::EPERM | libc::ENOSYS) => LiveError::NotAllowed(format!("{what}: {text}")),

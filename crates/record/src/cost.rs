@@ -16,9 +16,10 @@ use rustix::thread::{CpuSet, gettid, sched_getcpu, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 
-use crate::live::{RecordSummary, RecordedCount};
-use crate::plan::ProbeKind;
+use crate::pairs::KeepingProbe;
+use crate::plan::{PlannedEvent, ProbeKind};
 use crate::probes::Probes;
+use crate::summary::{RecordSummary, RecordedCount};
 use crate::tracefs::{Tracefs, Tracepoint};
 use crate::{RecordError, reasons};
 
@@ -63,6 +64,9 @@ pub struct EventCosts {
     /// One with the kernel's call chain, ns; `None` where it was not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chain_ns: Option<u64>,
+    /// One of which a program in the kernel keeps each thread's last, ns; `None` where it was not measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kept_ns: Option<u64>,
     /// A probe of a function of the kernel, and of its return, ns; `None` where it was not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kprobe_ns: Option<u64>,
@@ -91,7 +95,8 @@ pub struct EventCosts {
 
 impl EventCosts {
     /// Measures on the CPU where the calling thread runs, in some ten milliseconds for each kind of events that the
-    /// recording has: call chains, and probes of these kinds. A probe that cannot be made is not measured.
+    /// recording has: call chains, events of pairs, and probes of these kinds. A probe that cannot be made is not
+    /// measured.
     ///
     /// # Errors
     ///
@@ -99,6 +104,7 @@ impl EventCosts {
     pub fn here(
         tracefs: &Tracefs,
         chains: bool,
+        kept: bool,
         probes: &BTreeSet<ProbeKind>,
     ) -> Result<EventCosts, RecordError> {
         let cpu = u32::try_from(sched_getcpu()).unwrap_or(u32::MAX);
@@ -110,6 +116,11 @@ impl EventCosts {
         Ok(EventCosts {
             event_ns: measure(tracefs, RecordingForm::Whole)?,
             chain_ns: if chains { Some(chain()?) } else { None },
+            kept_ns: if kept {
+                measure_kept(tracefs).ok()
+            } else {
+                None
+            },
             kprobe_ns: probe(ProbeKind::Kernel),
             kretprobe_ns: probe(ProbeKind::KernelReturn),
             uprobe_ns: probe(ProbeKind::User),
@@ -130,7 +141,11 @@ impl EventCosts {
             ProbeKind::User => self.uprobe_ns,
             ProbeKind::UserReturn => self.uretprobe_ns,
         });
-        chain.into_iter().chain(probe).fold(self.event_ns, u64::max)
+        match (self.kept_ns.filter(|_| event.kept), probe) {
+            (Some(kept), None) => kept,
+            (Some(_), Some(probe)) => probe,
+            (None, _) => chain.into_iter().chain(probe).fold(self.event_ns, u64::max),
+        }
     }
 
     /// Returns what events cost by CPU: how many they were, and ns. Samples are none of them.
@@ -295,6 +310,27 @@ pub fn measure_probe(tracefs: &Tracefs, kind: ProbeKind) -> Result<u64, RecordEr
         }),
         false => measure_calls(&tracepoint, RecordingForm::Whole, &signal),
     }
+}
+
+/// Returns what it costs the thread that makes an event that a program keeps the last of, ns.
+///
+/// # Errors
+///
+/// [`RecordError::Pair`] where the kernel takes no such program.
+pub fn measure_kept(tracefs: &Tracefs) -> Result<u64, RecordError> {
+    let measured = |most: usize| -> io::Result<u64> {
+        let batches: io::Result<Vec<u64>> = (0..most).map(|_| batch(&signal)).collect();
+        Ok(median(&mut batches?))
+    };
+    let event = PlannedEvent::all(EVENT.0, EVENT.1);
+    // What is used for the first time takes longer.
+    measured(LEAST).map_err(RecordError::Wait)?;
+    let off = measured(MOST).map_err(RecordError::Wait)?;
+    let keeps = KeepingProbe::attach(&event, tracefs)?;
+    measured(LEAST).map_err(RecordError::Wait)?;
+    let on = measured(MOST).map_err(RecordError::Wait)?;
+    drop(keeps);
+    Ok(on.saturating_sub(off) / u64::from(BATCH))
 }
 
 /// Does nothing: a breakpoint in it is all that a call of it costs.

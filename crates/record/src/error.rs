@@ -83,6 +83,14 @@ pub enum RecordError {
         /// Why.
         error: io::Error,
     },
+    /// A pair cannot be recorded.
+    #[error("the pair {name} cannot be recorded: {why}")]
+    Pair {
+        /// Its events, or the one that is missing.
+        name: String,
+        /// Why.
+        why: String,
+    },
     /// The recording cannot be written.
     #[error("the recording cannot be written: {0}")]
     Write(io::Error),

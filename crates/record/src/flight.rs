@@ -9,8 +9,9 @@ use rings::WrittenBytes;
 
 use crate::RecordError;
 use crate::file::{Features, FileEvent, PerfFile, ROUND, in_memory};
-use crate::live::{LiveRecording, RecordSummary};
+use crate::live::LiveRecording;
 use crate::opened::OpenedEvents;
+use crate::summary::RecordSummary;
 
 /// How much is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

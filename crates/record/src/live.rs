@@ -8,78 +8,8 @@ use rings::WrittenBytes;
 
 use crate::RecordError;
 use crate::opened::OpenedEvents;
-use crate::plan::ProbeKind;
-
-/// What became of an event.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct RecordedCount {
-    /// Its name.
-    pub name: String,
-    /// The filter that chose its records.
-    pub filter: Option<String>,
-    /// As what it was made for this recording.
-    pub probe: Option<ProbeKind>,
-    /// Whether its records hold the call chain.
-    pub chain: bool,
-    /// Whether it is not recorded each time: then its count is no number of records.
-    pub sampled: bool,
-    /// How often the kernel counted it, on all CPUs: what a filter left out is not in it.
-    pub count: u64,
-    /// The same by CPU.
-    pub by_cpu: Vec<(u32, u64)>,
-    /// How many of these found no room in a ring; `None` where the kernel does not say (before 6.0).
-    pub lost: Option<u64>,
-}
-
-/// What was recorded.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct RecordSummary {
-    /// Bytes of records.
-    pub bytes: u64,
-    /// Events that were taken out of the rings.
-    pub samples: u64,
-    /// Events, as the kernel counted them.
-    pub events: Vec<RecordedCount>,
-    /// Records that found no room in the ring of a CPU, by CPU, where any did.
-    pub lost_by_cpu: Vec<(u32, u64)>,
-}
-
-impl RecordSummary {
-    /// Returns how many records were lost; `None` where the kernel does not say.
-    pub fn lost(&self) -> Option<u64> {
-        self.events.iter().map(|one| one.lost).sum()
-    }
-
-    /// Returns how many events the kernel counted and neither wrote nor counted as lost; `None` where it does not say
-    /// what was lost, or samples were taken too, whose number is not known.
-    ///
-    /// Kernels since February 2026 (stable ones too: 6.18.44 does it) count an event before they look whether it may be
-    /// written, which it may not while its CPU's events are being put on and off (`perf_swevent_event` in
-    /// `kernel/events/core.c`).
-    pub fn withheld(&self) -> Option<u64> {
-        self.withheld_of(self.count())
-    }
-
-    /// Returns how often the kernel counted the events, all together.
-    pub fn count(&self) -> u64 {
-        let counts = self.events.iter().map(|one| one.count);
-        counts.fold(0, u64::saturating_add)
-    }
-
-    /// Returns how many of so many events, counted before the rings were read last, the kernel neither wrote nor
-    /// counted as lost: at least so many, as what was written or lost since then is taken for some of them. `None` as
-    /// in [`RecordSummary::withheld`].
-    pub fn withheld_of(&self, count: u64) -> Option<u64> {
-        if self.events.iter().any(|one| one.sampled) {
-            return None;
-        }
-        Some(
-            count
-                .saturating_sub(self.lost()?)
-                .saturating_sub(self.samples),
-        )
-    }
-}
+use crate::pairs::OpenPair;
+use crate::summary::{RecordSummary, RecordedCount};
 
 impl OpenedEvents {
     /// Records for a time and throws the records away. Returns what the kernel counted meanwhile, and how long it was.
@@ -95,6 +25,8 @@ impl OpenedEvents {
             let had: Vec<usize> = live.written().iter().map(WrittenBytes::len).collect();
             let all: usize = had.iter().sum();
             live.take(&had, all as u64, 0);
+            let of_pairs = live.of_pairs().len() as u64;
+            live.take_pairs(of_pairs);
         }
         live.stop()?;
         Ok((live.summary()?, began.elapsed()))
@@ -107,16 +39,19 @@ pub(crate) struct LiveRecording {
     pub(crate) opened: OpenedEvents,
     bytes: u64,
     samples: u64,
+    /// Records of pairs that wait to be written.
+    of_pairs: Vec<u8>,
 }
 
 impl LiveRecording {
     /// Lets the events be recorded.
-    pub(crate) fn begin(opened: OpenedEvents) -> Result<LiveRecording, RecordError> {
+    pub(crate) fn begin(mut opened: OpenedEvents) -> Result<LiveRecording, RecordError> {
         opened.enable(true).map_err(RecordError::Wait)?;
         Ok(LiveRecording {
             opened,
             bytes: 0,
             samples: 0,
+            of_pairs: Vec::new(),
         })
     }
 
@@ -127,7 +62,9 @@ impl LiveRecording {
         at_most: Duration,
     ) -> Result<(), RecordError> {
         let rings = self.opened.rings.iter().map(|one| one.ring.as_fd());
-        let files: Vec<_> = rings.chain(or).collect();
+        let of_pairs = self.opened.pairs.iter().flat_map(OpenPair::rings);
+        let of_pairs = of_pairs.map(AsFd::as_fd);
+        let files: Vec<_> = rings.chain(of_pairs).chain(or).collect();
         rings::wait_for(&files, at_most).map_err(RecordError::Wait)?;
         Ok(())
     }
@@ -136,6 +73,22 @@ impl LiveRecording {
     pub(crate) fn written(&self) -> Vec<WrittenBytes<'_>> {
         let rings = self.opened.rings.iter();
         rings.map(|one| one.ring.written()).collect()
+    }
+
+    /// Returns the records of pairs that wait to be written: those that have come with them.
+    pub(crate) fn of_pairs(&mut self) -> &[u8] {
+        for pair in &mut self.opened.pairs {
+            pair.take(&mut self.of_pairs);
+        }
+        &self.of_pairs
+    }
+
+    /// So many bytes of [`LiveRecording::of_pairs`] were written.
+    pub(crate) fn take_pairs(&mut self, bytes: u64) {
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        let bytes = bytes.min(self.of_pairs.len());
+        self.of_pairs.drain(..bytes);
+        self.bytes += bytes as u64;
     }
 
     /// Lets the kernel write again where the first so many bytes of [`LiveRecording::written`] are, as long as these
@@ -163,18 +116,26 @@ impl LiveRecording {
                 }
             }
         }
+        for (cpu, one) in self.opened.pairs.iter().flat_map(OpenPair::outputs) {
+            let counts = one.counts().map_err(RecordError::Wait)?;
+            if let Some(lost @ 1..) = counts.lost {
+                lost_samples(&mut out, lost, *cpu, one.id());
+            }
+        }
         Ok(out)
     }
 
     /// Returns how many bytes the rings hold at most, and what is said of losses at the end.
     pub(crate) fn at_most(&self) -> u64 {
         let rings = self.opened.rings.iter().map(|one| one.ring.size() as u64);
+        let of_pairs = self.opened.pairs.iter().flat_map(OpenPair::rings);
+        let of_pairs = of_pairs.map(|ring| ring.size() as u64);
         let losses = self.opened.events.iter().map(|one| one.on.len() as u64);
-        rings.sum::<u64>() + losses.sum::<u64>() * u64::from(LOST_BYTES)
+        rings.chain(of_pairs).sum::<u64>() + losses.sum::<u64>() * u64::from(LOST_BYTES)
     }
 
     /// Stops the events: what is in the rings stays there.
-    pub(crate) fn stop(&self) -> Result<(), RecordError> {
+    pub(crate) fn stop(&mut self) -> Result<(), RecordError> {
         self.opened.enable(false).map_err(RecordError::Wait)
     }
 
@@ -194,6 +155,7 @@ impl LiveRecording {
                 name: event.name.clone(),
                 filter: event.filter.clone(),
                 probe: event.probe,
+                kept: false,
                 chain: event.attr.sample & rings::sample::CALLCHAIN != 0 && !event.attr.frequency,
                 sampled: event.attr.frequency,
                 count: 0,
@@ -212,6 +174,10 @@ impl LiveRecording {
                 }
             }
             summary.events.push(sum);
+        }
+        for pair in &self.opened.pairs {
+            summary.events.extend(pair.recorded()?);
+            summary.pairs.push(pair.summary());
         }
         summary.lost_by_cpu.retain(|(_, lost)| *lost > 0);
         summary.lost_by_cpu.sort_unstable();

@@ -6,8 +6,10 @@ use std::io;
 use cpuset::CpuSet;
 use rings::{EventSource, Ring, RingAttr, RingEvent, format, sample};
 
-use crate::file::FileEvent;
+use crate::file::{Feature, FileEvent};
+use crate::pairs::{OpenPair, PairSummary};
 use crate::plan::{PlannedEvent, ProbeKind, RecordPlan};
+use crate::summary::RecordedCount;
 use crate::tracefs::{Tracefs, Tracepoint};
 use crate::{RecordError, filters, machine, reasons};
 
@@ -68,6 +70,8 @@ pub struct OpenedEvents {
     /// What was wanted, where this user may not lock as much memory.
     pub(crate) ring_wanted: Option<usize>,
     pub(crate) flight: bool,
+    /// Closed before the events that they write to.
+    pub(crate) pairs: Vec<OpenPair>,
     no_symbols: bool,
 }
 
@@ -146,6 +150,7 @@ impl OpenedEvents {
             ring_bytes,
             ring_wanted: (wanted != ring_bytes).then_some(wanted),
             flight: plan.flight,
+            pairs: Vec::new(),
             no_symbols: plan.no_symbols,
         };
         if let Some(hz) = plan.samples_hz {
@@ -153,6 +158,15 @@ impl OpenedEvents {
         }
         for one in to_open {
             opened.add(one)?;
+        }
+        for pair in &plan.pairs {
+            let same = |one: &&PlannedEvent| {
+                (&one.system, &one.name) == (&pair.second.system, &pair.second.name)
+            };
+            let is_perfs = plan.events.iter().any(|one| same(&one));
+            let pair = OpenPair::open(pair, is_perfs, &on_line, tracefs)?;
+            opened.tracepoints.extend(pair.tracepoints().cloned());
+            opened.pairs.push(pair);
         }
         Ok(opened)
     }
@@ -190,7 +204,34 @@ impl OpenedEvents {
 
     /// Returns the kinds of probes among the events.
     pub fn probes(&self) -> BTreeSet<ProbeKind> {
-        self.events.iter().filter_map(|one| one.probe).collect()
+        let of_pairs = self.pairs.iter().flat_map(OpenPair::probes);
+        let own = self.events.iter().filter_map(|one| one.probe);
+        own.chain(of_pairs).collect()
+    }
+
+    /// Returns whether programs in the kernel keep records.
+    pub fn has_pairs(&self) -> bool {
+        !self.pairs.is_empty()
+    }
+
+    /// Returns what a recording says of its pairs, before anything is counted.
+    pub fn pairs_said(&self) -> Option<Feature> {
+        let pairs: Vec<PairSummary> = self.pairs.iter().map(OpenPair::summary).collect();
+        PairSummary::said(&pairs)
+    }
+
+    /// Has the first events of pairs looked at in windows, where looking all the time might slow down what makes them.
+    /// `each_ns` says what an event costs. Returns whether there are any.
+    pub fn fit_pairs(&mut self, each_ns: impl Fn(&RecordedCount) -> u64) -> bool {
+        let fit = |pair: &mut OpenPair| {
+            let each_ns = each_ns(&pair.first_count());
+            pair.fit(each_ns)
+        };
+        // All of them.
+        self.pairs
+            .iter_mut()
+            .map(fit)
+            .fold(false, |any, one| any | one)
     }
 
     /// Returns whether records hold addresses of the kernel's code, which its symbols are to name: call chains, or a
@@ -308,12 +349,16 @@ impl OpenedEvents {
             attr: one.attr.bytes(),
             ids: one.on.iter().map(|(_, event)| event.id()).collect(),
         });
-        std::iter::once(tasks).chain(events).collect()
+        let of_pairs = self.pairs.iter().flat_map(OpenPair::described);
+        std::iter::once(tasks)
+            .chain(events)
+            .chain(of_pairs)
+            .collect()
     }
 
     /// Lets all events be recorded, or stops them. Those of a CPU begin and end at once: an entry whose exit is not
     /// recorded yet would look like one whose exit was lost. Names of threads are recorded before and behind them.
-    pub(crate) fn enable(&self, on: bool) -> io::Result<()> {
+    pub(crate) fn enable(&mut self, on: bool) -> io::Result<()> {
         if on {
             let mut tasks = self.rings.iter().map(|one| one.ring.event());
             tasks.try_for_each(|event| event.enable(on))?;
@@ -322,7 +367,8 @@ impl OpenedEvents {
         let samplers = samplers.filter(|one| !OpenEvent::is_behind(&one.attr));
         let samplers = samplers.flat_map(|one| &one.on).map(|(_, event)| event);
         let mut all = samplers.chain(&self.leaders);
-        all.try_for_each(|event| event.enable(on))
+        all.try_for_each(|event| event.enable(on))?;
+        self.pairs.iter_mut().try_for_each(|pair| pair.enable(on))
     }
 }
 

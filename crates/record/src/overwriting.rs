@@ -17,8 +17,9 @@ use rustix::thread::{gettid, name, set_name};
 use serde::Serialize;
 
 use crate::file::{Feature, Features, FileEvent, PerfFile, ROUND};
-use crate::live::{LiveRecording, RecordSummary};
+use crate::live::LiveRecording;
 use crate::opened::OpenedEvents;
+use crate::summary::RecordSummary;
 use crate::{RecordError, machine, mappings, tasks};
 
 /// Bytes of records that one CPU writes in a second at most, as far as is known: a million events of 64 bytes. A ring

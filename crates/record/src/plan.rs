@@ -61,11 +61,25 @@ impl PlannedEvent {
     }
 }
 
+/// A pair that is to be recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlannedPair {
+    /// Of this event each thread's last record is kept.
+    pub first: PlannedEvent,
+    /// When this one comes, in the same thread, it is written.
+    pub second: PlannedEvent,
+    /// Pairs that are shorter are not written, neither of both events, ns.
+    pub least_ns: u64,
+}
+
 /// What is to be recorded.
 #[derive(Debug, Clone, Default)]
 pub struct RecordPlan {
     /// Events. Those that this kernel does not have are left out and listed.
     pub events: Vec<PlannedEvent>,
+    /// Pairs of events of which no more than each thread's last is recorded. Events that are recorded anyway stand in
+    /// [`RecordPlan::events`].
+    pub pairs: Vec<PlannedPair>,
     /// On which CPUs alone; `None`: on all that are on line.
     pub cpus: Option<CpuSet>,
     /// What these threads do, and what is done to them, alone; empty: whoever it is.

@@ -79,6 +79,9 @@ pub fn of_machine(
         features.set(Feature::Trapline(cost.said()));
     }
     features.set(Feature::recorder(std::process::id()));
+    if let Some(one) = opened.pairs_said() {
+        features.set(one);
+    }
     Ok((features, side))
 }
 

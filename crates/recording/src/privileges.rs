@@ -4,8 +4,8 @@ use std::io;
 
 use rustix::process::{Gid, Uid, geteuid};
 use rustix::thread::{
-    CapabilitySet, CapabilitySets, capabilities, set_capabilities, set_no_new_privs,
-    set_thread_groups, set_thread_res_gid, set_thread_res_uid,
+    CapabilitySet, CapabilitySets, capabilities, capability_is_in_bounding_set, set_capabilities,
+    set_no_new_privs, set_thread_groups, set_thread_res_gid, set_thread_res_uid,
 };
 
 /// What is still to be done when everything is open, and takes a privilege.
@@ -13,6 +13,8 @@ use rustix::thread::{
 pub struct KeptPrivileges {
     /// Probes are to be removed: a file of tracefs is written.
     pub probes: bool,
+    /// Events are to be opened again and again.
+    pub windows: bool,
     /// Folders are to be made, maybe where they belong to another user.
     pub folders: bool,
     /// Mappings of other users' processes are to be read.
@@ -30,6 +32,10 @@ pub fn give_away(later: KeptPrivileges) -> Option<String> {
     let mut keep = CapabilitySet::empty();
     keep.set(CapabilitySet::DAC_OVERRIDE, later.probes || later.folders);
     keep.set(CapabilitySet::SYS_PTRACE, later.mappings);
+    // Before Linux 5.8 root's own.
+    let has_perfmon = capability_is_in_bounding_set(CapabilitySet::PERFMON) == Ok(true);
+    keep.set(CapabilitySet::PERFMON, later.windows);
+    keep.set(CapabilitySet::SYS_ADMIN, later.windows && !has_perfmon);
     let given = capabilities(None).and_then(|has| {
         let sets = CapabilitySets {
             effective: has.effective & keep,

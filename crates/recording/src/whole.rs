@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use facts::Facts;
 use record::cost::EventCosts;
 use record::file::{Feature, Features};
-use record::{HostRecorder, OpenedEvents, RecordSummary};
+use record::{HostRecorder, OpenedEvents, PairSummary, RecordSummary};
 
 use crate::agents::GuestAgents;
 use crate::disturbance;
@@ -114,7 +114,9 @@ pub fn record_host(
         Ok(summary) => {
             let cost = request.cost;
             let cost = cost.map(|cost| Feature::Trapline(cost.at_end(summary).said()));
-            recorder.finish(cost.into_iter().chain(agents.said()).collect())
+            let pairs = PairSummary::said(&summary.pairs);
+            let said = cost.into_iter().chain(pairs).chain(agents.said());
+            recorder.finish(said.collect())
         }
         Err(_) => Ok(()),
     };
@@ -210,6 +212,33 @@ fn summary_text(folder: &str, summary: &RecordSummary) -> String {
         text.push_str(&format!(
             "The kernel counted {} that it neither wrote nor counted as lost: {share:.1} % of all are missing.\n",
             words::plural(withheld, "more event")
+        ));
+    }
+    for pair in &summary.pairs {
+        text.push_str(&pair_text(pair));
+    }
+    text
+}
+
+/// Says what was recorded of a pair.
+fn pair_text(pair: &PairSummary) -> String {
+    let longer = match pair.least_ns {
+        0 => String::new(),
+        least => format!(" that took {} or more", words::duration::human(least)),
+    };
+    let mut text = format!(
+        "{} -> {}: {}{longer}; of {} of the first event no other was written.\n",
+        pair.first,
+        pair.second,
+        words::plural(pair.written, "pair"),
+        words::large(pair.firsts as f64),
+    );
+    if pair.seen_ns < pair.recorded_ns {
+        text.push_str(&format!(
+            "  The first event was looked at in {} of the time, since it comes so often; {} of the second one came \
+             outside of that, and their first is not recorded.\n",
+            words::share::rough(pair.share_seen()),
+            words::large(pair.unseen as f64),
         ));
     }
     text

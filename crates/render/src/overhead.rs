@@ -18,6 +18,8 @@ pub struct OverheadRow {
     pub chain_ns: Option<u64>,
     /// One that a filter leaves out.
     pub filtered_ns: Option<u64>,
+    /// One of which a program in the kernel keeps each thread's last.
+    pub kept_ns: Option<u64>,
     /// A probe of a kernel function (kprobe).
     pub probe_ns: Option<u64>,
     /// A probe of a program's function (uprobe).
@@ -35,6 +37,7 @@ impl OverheadRow {
         let others = [
             self.chain_ns,
             self.filtered_ns,
+            self.kept_ns,
             self.probe_ns,
             self.uprobe_ns,
         ];
@@ -54,6 +57,8 @@ pub(crate) fn columns<'r>() -> Table<'r, OverheadRow> {
         .heading("call chain", 12)
         .column("filtered_ns", Nanoseconds, |r| r.filtered_ns)
         .heading("filtered", 10)
+        .column("kept_ns", Nanoseconds, |r| r.kept_ns)
+        .heading("kept", 8)
         .column("probe_ns", Nanoseconds, |r| r.probe_ns)
         .heading("kprobe", 10)
         .column("uprobe_ns", Nanoseconds, |r| r.uprobe_ns)
@@ -101,6 +106,7 @@ mod tests {
             event_ns,
             chain_ns: None,
             filtered_ns: None,
+            kept_ns: None,
             probe_ns: None,
             uprobe_ns: None,
         };

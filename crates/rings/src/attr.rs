@@ -44,6 +44,8 @@ pub enum EventSource {
     CpuClock,
     /// CPU cycles (`PERF_COUNT_HW_CPU_CYCLES`), where the machine counts them.
     Cycles,
+    /// What BPF programs write with `bpf_perf_event_output` (`PERF_COUNT_SW_BPF_OUTPUT`).
+    BpfOutput,
     /// Nothing: it carries names and forks of threads (`PERF_COUNT_SW_DUMMY`).
     Nothing,
 }
@@ -55,6 +57,7 @@ impl EventSource {
             EventSource::Cycles => (0, 0),
             EventSource::CpuClock => (1, 0),
             EventSource::Nothing => (1, 9),
+            EventSource::BpfOutput => (1, 10),
             EventSource::Tracepoint(id) => (2, u64::from(id)),
         }
     }

@@ -13,6 +13,7 @@ const ENABLE: libc::Ioctl = 0x2400;
 const DISABLE: libc::Ioctl = 0x2401;
 const SET_OUTPUT: libc::Ioctl = 0x2405;
 const SET_FILTER: libc::Ioctl = 0x4008_2406u32 as libc::Ioctl;
+const SET_BPF: libc::Ioctl = 0x4004_2408u32 as libc::Ioctl;
 const ID: libc::Ioctl = 0x8008_2407u32 as libc::Ioctl;
 const PAUSE_OUTPUT: libc::Ioctl = 0x4004_2409u32 as libc::Ioctl;
 
@@ -48,6 +49,45 @@ fn check(result: libc::c_int) -> io::Result<()> {
         -1 => Err(io::Error::last_os_error()),
         _ => Ok(()),
     }
+}
+
+/// Lets a BPF program run at an event.
+pub(crate) fn attach(event: BorrowedFd<'_>, program: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: the argument is a number, and the kernel takes no memory of ours.
+    check(unsafe { libc::ioctl(event.as_raw_fd(), SET_BPF, program.as_raw_fd()) })
+}
+
+/// `BPF_MAP_UPDATE_ELEM` of bpf(2).
+const MAP_UPDATE: libc::c_int = 2;
+
+/// Puts an event into a map of events (`BPF_MAP_TYPE_PERF_EVENT_ARRAY`), at a CPU's place.
+pub(crate) fn put_event(map: BorrowedFd<'_>, cpu: u32, event: BorrowedFd<'_>) -> io::Result<()> {
+    /// The part of `union bpf_attr` that the command takes.
+    #[repr(C)]
+    struct MapUpdate {
+        map: u32,
+        unused: u32,
+        key: u64,
+        value: u64,
+        flags: u64,
+    }
+    let number = |fd: BorrowedFd<'_>| fd.as_raw_fd().cast_unsigned();
+    let value = number(event);
+    let update = MapUpdate {
+        map: number(map),
+        unused: 0,
+        key: (&raw const cpu).expose_provenance() as u64,
+        value: (&raw const value).expose_provenance() as u64,
+        flags: 0,
+    };
+    // SAFETY: the kernel reads the structure, of the size that it is given, and behind its two addresses a key and a
+    // value of four bytes each, as every map of this type has them; they live until the call is over. Of a map of
+    // another type with longer ones it would read bytes of the stack behind them, and change nothing of ours.
+    let done = unsafe {
+        let size = size_of::<MapUpdate>();
+        libc::syscall(libc::SYS_bpf, MAP_UPDATE, &raw const update, size)
+    };
+    check(libc::c_int::try_from(done).unwrap_or(-1))
 }
 
 /// Lets an event count, or not.

@@ -125,6 +125,26 @@ impl RingEvent {
         call::filter(self.as_fd(), &filter)
     }
 
+    /// Lets a BPF program run whenever the event happens, on any CPU and whether or not it is enabled: until it is
+    /// closed. The program's type has to be that of the event: tracepoint, or kprobe for probes.
+    ///
+    /// # Errors
+    ///
+    /// EINVAL where the type is another, or the program reads more of a record than there is.
+    pub fn attach(&self, program: BorrowedFd<'_>) -> io::Result<()> {
+        call::attach(self.as_fd(), program)
+    }
+
+    /// Lets BPF programs on a CPU write to this event, of [`crate::EventSource::BpfOutput`], through a map of theirs
+    /// (`BPF_MAP_TYPE_PERF_EVENT_ARRAY`).
+    ///
+    /// # Errors
+    ///
+    /// Those of bpf(2), `BPF_MAP_UPDATE_ELEM`.
+    pub fn written_by(&self, map: BorrowedFd<'_>, cpu: u32) -> io::Result<()> {
+        call::put_event(map, cpu, self.as_fd())
+    }
+
     /// Lets its records go to the ring of another event ([`crate::Ring::event`]).
     ///
     /// # Errors

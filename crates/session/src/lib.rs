@@ -61,6 +61,7 @@ mod kind;
 mod lender;
 mod opened;
 mod options;
+mod pairs;
 mod path_file;
 mod picture;
 mod question;

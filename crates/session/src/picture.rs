@@ -190,6 +190,7 @@ impl Input<'_> {
     ) -> Result<RecordingPicture, Error> {
         let opened = self.recording_with_symbols()?;
         opened.require_vcpus()?;
+        let options = &opened.with_pairs(options);
         let paired = paired(&opened)?;
         let mut question = opened.question(&paired);
         let asked = opened.ask_picture(options, &mut question);

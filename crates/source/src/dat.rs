@@ -232,6 +232,7 @@ fn make_header(data: &TraceDat<'_>) -> RecordingHeader {
         together: together(info),
         unthreaded: false,
         recorder_pid: None,
+        pairs: Vec::new(),
         cost: None,
         more,
     }

@@ -45,6 +45,8 @@ pub struct RecordingHeader {
     pub recorder: Option<String>,
     /// The recorder's process, where the recording has it.
     pub recorder_pid: Option<i32>,
+    /// Pairs of events of which the recorder wrote no more than belongs to them: the names of both.
+    pub pairs: Vec<(String, String)>,
     /// What recording cost, where the recorder measured it.
     pub cost: Option<RecordingCost>,
     /// The recording command.

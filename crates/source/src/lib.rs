@@ -50,6 +50,7 @@ mod kept;
 mod layers;
 mod lines;
 mod map;
+mod pairs;
 mod perf;
 mod perf_folder;
 mod perf_push;

@@ -10,7 +10,7 @@ use tracefmt::FormatCatalog;
 use crate::header::{JointRecordings, RecordingHeader, TimeStampUnit};
 use crate::perf_push::{AttrKinds, PerfPush};
 use crate::walked::{WalkOutcome, WalkWatch};
-use crate::{kept, together};
+use crate::{kept, pairs, together};
 
 /// Returns who recorded: perf says its version alone.
 fn recorder(version: &str) -> String {
@@ -73,6 +73,7 @@ impl<'r> PerfReader<'r> {
             resolution_ns: 1,
             recorder: info.perf_version.as_deref().map(recorder),
             recorder_pid: info.trapline.as_deref().and_then(recorder_pid),
+            pairs: info.trapline.as_deref().map_or_else(Vec::new, pairs::names),
             cost: info.trapline.as_deref().and_then(cost),
             together: info
                 .trapline
@@ -206,6 +207,10 @@ impl<'r> PerfReader<'r> {
         };
         if let Some(less) = self.data.info().trapline.as_deref().and_then(kept::less) {
             quality.raise(less);
+        }
+        let said = self.data.info().trapline.as_deref();
+        for pair in said.into_iter().flat_map(pairs::doubts) {
+            quality.raise(pair);
         }
         for diagnostic in self.data.diagnostics().iter().chain(&totals.diagnostics) {
             quality.raise(DoubtKind::FileDamaged {

@@ -14,6 +14,7 @@ assert_eq!(words::times(1), "once");
 */
 #![forbid(unsafe_code)]
 
+mod causes;
 mod count;
 pub mod duration;
 mod io_reason;
@@ -24,6 +25,7 @@ pub mod parts;
 pub mod share;
 mod who;
 
+pub use causes::causes;
 pub use count::{counted, lines, plural, times};
 pub use io_reason::io_reason;
 pub use list::{capital, list, list_first};

@@ -43,6 +43,8 @@ Columns:
   event       a tracepoint whose record goes to the ring
   call chain  one with the kernel's call chain
   filtered    one that a filter in the kernel leaves out
+  kept        one of which a program in the kernel (BPF) keeps each thread's last,
+              as --pair of 'trapline record' does
   kprobe      a probe of a kernel function; - where the kernel has none
   uprobe      a probe of a program's function: a trap
   events/s for 1 %
@@ -123,6 +125,7 @@ fn row(
         event_ns: cost::measure(tracefs, RecordingForm::Whole)?,
         chain_ns: cost::measure(tracefs, RecordingForm::Chain).ok(),
         filtered_ns: cost::measure(tracefs, RecordingForm::FilteredOut).ok(),
+        kept_ns: cost::measure_kept(tracefs).ok(),
         probe_ns,
         uprobe_ns,
     })

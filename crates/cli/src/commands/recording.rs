@@ -19,7 +19,8 @@ use crate::output;
 
 /// Measures what an event costs here: it is the one thing that a recording changes for certain.
 pub(crate) fn measure(tracefs: &Tracefs, opened: &OpenedEvents) -> io::Result<Option<EventCosts>> {
-    match EventCosts::here(tracefs, opened.has_chains(), &opened.probes()) {
+    let (chains, pairs) = (opened.has_chains(), opened.has_pairs());
+    match EventCosts::here(tracefs, chains, pairs, &opened.probes()) {
         Ok(cost) => Ok(Some(cost)),
         Err(error) => {
             writeln!(io::stderr(), "{error}")?;

@@ -42,8 +42,11 @@ pub(crate) fn run(args: &PathsArgs) -> Result<()> {
     let recording = host.input().recording_with_symbols()?;
     let paired = host.paired(&recording)?;
     let guests = &paired.guests;
-    if args.path.is_empty() && args.from.is_none() && !guests.is_empty() {
-        wanted.extend(paths::with_guests());
+    if args.path.is_empty() && args.from.is_none() {
+        if !guests.is_empty() {
+            wanted.extend(paths::with_guests());
+        }
+        wanted.extend(recording.pair_paths());
     }
     let together = PairedRecordings {
         recording: &recording,

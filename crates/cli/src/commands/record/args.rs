@@ -8,6 +8,7 @@ use clap::{Args, ValueEnum};
 use cpuset::CpuSet;
 
 use crate::commands::agent::args::ForGuest;
+use crate::commands::record::pairs::AskedPair;
 use crate::options::values::{seconds, some_size};
 use crate::options::{Format, values};
 
@@ -131,6 +132,13 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_name = "FUNCTION")]
     pub function: Vec<String>,
 
+    /// Of event A record each thread's last before event B alone: 'A -> B', or with 'A -> B > 1ms' the pairs alone
+    /// that took longer. Each is a tracepoint (kvm:kvm_exit) or what --probe takes. Of a function of a program that is
+    /// called so often that probing it would slow the program down, calls are looked at in short windows, and the
+    /// share of the time that was seen is said. Needs BPF. May be repeated.
+    #[arg(long, value_name = "A -> B", conflicts_with_all = ["keep", "vm", "pid", "tid"])]
+    pub pair: Vec<AskedPair>,
+
     /// Record nothing: list what --probe and --function take, by a pattern: 'kvm_*' of the kernel, '/FILE:*rxq*' of a
     /// program or a library.
     #[arg(long, value_name = "PATTERN", conflicts_with_all = ["command", "seconds", "keep", "check"])]
@@ -205,6 +213,8 @@ pub(crate) enum RecordPurpose {
     Stacks,
     /// All of these.
     All,
+    /// None of these: no more than what --event, --probe, --function and --pair name.
+    Named,
 }
 
 const EXAMPLES: &str =
@@ -220,6 +230,8 @@ Examples:
   trapline record --keep 10 -- ./test      the last 10 seconds if the test fails
   trapline record --agent vsock:3:9999 --agent-token token -- sleep 10
                                            with the guest's side, by the agent in it
+  trapline record --for named --pair 'kvm:kvm_exit -> kvm:kvm_entry > 1ms'
+                                           of millions of exits those that took long
   trapline record --check                  what this machine and user lack
   trapline report trapline-1               what it says";
 

@@ -4,6 +4,7 @@ pub(crate) mod args;
 mod budget;
 pub(super) mod check;
 mod functions;
+pub(super) mod pairs;
 pub(super) mod plan;
 mod watch;
 
@@ -129,11 +130,15 @@ impl ReadyRecording {
     fn open(args: &RecordArgs, asked: &[Question], facts: &Facts) -> Result<ReadyRecording> {
         let mut plan = plan::plan(args, asked, facts)?;
         let tracefs = Tracefs::find().inspect_err(|_| check::say(args, &plan))?;
-        let named = plan::probes(args, asked)?;
-        let (probes, events, mut missing) = Probes::make(&tracefs, &named);
+        let mut named = plan::probes(args, asked)?;
+        let of_pairs = pairs::probes(&args.pair)?;
+        named.extend_from_slice(&of_pairs);
+        let (probes, mut events, mut missing) = Probes::make(&tracefs, &named);
+        let ends = events.split_off(events.len().saturating_sub(of_pairs.len()));
         plan.events.extend(events);
+        pairs::add(&mut plan, &args.pair, &ends, &missing)?;
         let opened = OpenedEvents::open(&plan, &tracefs).inspect_err(|_| check::say(args, &plan));
-        let opened = opened.map_err(functions::explained)?;
+        let mut opened = opened.map_err(functions::explained)?;
         if opened.tracepoints().is_empty() && plan.samples_hz.is_none() {
             bail!(
                 "this kernel has none of the events that were asked for: is KVM loaded ('modprobe kvm')?"
@@ -142,9 +147,14 @@ impl ReadyRecording {
         missing.extend_from_slice(opened.missing());
         plan::named_are_there(args, &missing)?;
         let cost = measure(&tracefs, &opened)?;
+        let windows = match &cost {
+            Some(cost) => opened.fit_pairs(|event| cost.of(event)),
+            None => false,
+        };
         let before = recording::before(&tracefs, &opened, cost, &this_program())?;
         let later = KeptPrivileges {
             probes: !probes.is_empty(),
+            windows,
             folders: args.keep.is_some(),
             mappings: args.keep.is_some() && opened.has_chains(),
         };

@@ -84,6 +84,7 @@ pub(super) fn plan(args: &RecordArgs, asked: &[Question], facts: &Facts) -> Resu
         no_symbols: false,
         cpus: args.cpu.clone(),
         threads: args.tid.clone(),
+        pairs: Vec::new(),
     };
     if let Some(vm) = chosen_vm(args.vm.as_deref(), args.pid, facts)? {
         record::narrow(&mut plan, &target(vm, facts));
@@ -111,7 +112,7 @@ fn question(asked: RecordPurpose) -> Option<Question> {
         RecordPurpose::Sched => Some(Question::Sched),
         RecordPurpose::Paths => Some(Question::Paths),
         RecordPurpose::Stacks => Some(Question::Stacks),
-        RecordPurpose::All => None,
+        RecordPurpose::All | RecordPurpose::Named => None,
     }
 }
 

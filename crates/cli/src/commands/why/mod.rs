@@ -71,8 +71,8 @@ pub(crate) fn run(args: &WhyArgs) -> Result<()> {
     if let Some(hindrance) = hindrance {
         return without_recording(args, vm, &facts, counted.as_ref(), &hindrance.found);
     }
-    let cost =
-        Tracefs::find().and_then(|tracefs| EventCosts::here(&tracefs, false, &BTreeSet::new()));
+    let cost = Tracefs::find()
+        .and_then(|tracefs| EventCosts::here(&tracefs, false, false, &BTreeSet::new()));
     let event_ns = cost.ok().map(|cost| cost.event_ns);
     let choice = choice::choose(survey.as_ref(), event_ns, args.budget);
     say_choice(&choice)?;
