@@ -56,6 +56,7 @@ mod printed_tables;
 mod progress;
 mod prometheus_files;
 mod record_command;
+mod record_compact;
 mod record_flight;
 mod record_lines;
 mod record_pairs;

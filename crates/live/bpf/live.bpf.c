@@ -9,49 +9,11 @@
 
 char terms[] SEC("license") = "Dual MIT/GPL";
 
-INLINE u32 read32(const void *record, s32 at)
-{
-    u32 value = 0;
-    if (at >= 0)
-        bpf_probe_read_kernel(&value, sizeof(value), record + at);
-    return value;
-}
-
 INLINE void on_arm_exit(u32 ret, u32 class)
 {
     u32 top = ret & 0x7fffffff;
     /* What is in the field after anything but a trap is an earlier trap's. */
     on_exit(3, (u64)(top == layout.arm_trap ? class : 0) << 32 | top, -1);
-}
-
-/* A field of a record that is read with an offset in the instruction itself, which costs one instruction where a helper costs sixty. The
- * kernel knows `layout` when it checks the program, and leaves all cases out but one. */
-#define FIELD(n)                                                                                                               \
-    case n:                                                                                                                    \
-        __asm__ volatile("%0 = *(u32 *)(%1 + " #n ")" : "=r"(value) : "r"(record));                                            \
-        break;
-INLINE u32 field32(const void *record, s32 at)
-{
-    u64 value = 0;
-    switch (at) {
-        FIELD(8)
-        FIELD(12)
-        FIELD(16)
-        FIELD(20)
-        FIELD(24)
-        FIELD(28)
-        FIELD(32)
-        FIELD(36)
-        FIELD(40)
-        FIELD(44)
-        FIELD(48)
-        FIELD(52)
-        FIELD(56)
-        FIELD(60)
-    default:
-        return read32(record, at);
-    }
-    return value;
 }
 
 SEC("tracepoint/kvm/kvm_exit")

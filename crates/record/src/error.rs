@@ -91,6 +91,12 @@ pub enum RecordError {
         /// Why.
         why: String,
     },
+    /// No program can write events as short records.
+    #[error("--compact: {why}; without it perf's own events are recorded")]
+    Compact {
+        /// Why.
+        why: String,
+    },
     /// The recording cannot be written.
     #[error("the recording cannot be written: {0}")]
     Write(io::Error),

@@ -14,6 +14,7 @@ the kernel, since that is what it is for; its system calls stand in `rings`. It 
 
 pub mod check;
 mod clock;
+mod compact;
 pub mod cost;
 mod error;
 pub mod file;

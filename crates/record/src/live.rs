@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use rings::WrittenBytes;
 
 use crate::RecordError;
+use crate::compact::OpenCompact;
 use crate::opened::OpenedEvents;
 use crate::pairs::OpenPair;
 use crate::summary::{RecordSummary, RecordedCount};
@@ -25,13 +26,18 @@ impl OpenedEvents {
             let had: Vec<usize> = live.written().iter().map(WrittenBytes::len).collect();
             let all: usize = had.iter().sum();
             live.take(&had, all as u64, 0);
-            let of_pairs = live.of_pairs().len() as u64;
-            live.take_pairs(of_pairs);
+            live.gather();
+            live.take_made(u64::MAX);
         }
         live.stop()?;
         Ok((live.summary()?, began.elapsed()))
     }
 }
+
+/// How long is waited at most where programs write records: they wake nobody, and go on over what is old.
+const COMPACT_TURN: Duration = Duration::from_millis(40);
+/// `PERF_RECORD_SAMPLE`.
+const SAMPLE: u32 = 9;
 
 /// Events that are being recorded.
 #[derive(Debug)]
@@ -39,8 +45,10 @@ pub(crate) struct LiveRecording {
     pub(crate) opened: OpenedEvents,
     bytes: u64,
     samples: u64,
-    /// Records of pairs that wait to be written.
-    of_pairs: Vec<u8>,
+    /// Records that were put together here and wait to be written.
+    made: Vec<u8>,
+    /// How much of the rings was looked at for that, where programs write records: all of it without.
+    seen: Vec<usize>,
 }
 
 impl LiveRecording {
@@ -51,7 +59,8 @@ impl LiveRecording {
             opened,
             bytes: 0,
             samples: 0,
-            of_pairs: Vec::new(),
+            made: Vec::new(),
+            seen: Vec::new(),
         })
     }
 
@@ -65,30 +74,66 @@ impl LiveRecording {
         let of_pairs = self.opened.pairs.iter().flat_map(OpenPair::rings);
         let of_pairs = of_pairs.map(AsFd::as_fd);
         let files: Vec<_> = rings.chain(of_pairs).chain(or).collect();
+        let at_most = match self.opened.compact {
+            // Programs wake nobody.
+            Some(_) => at_most.min(COMPACT_TURN),
+            None => at_most,
+        };
         rings::wait_for(&files, at_most).map_err(RecordError::Wait)?;
         Ok(())
     }
 
     /// Returns what the rings have, as pieces of whole records: ring after ring.
     pub(crate) fn written(&self) -> Vec<WrittenBytes<'_>> {
-        let rings = self.opened.rings.iter();
-        rings.map(|one| one.ring.written()).collect()
+        let rings = self.opened.rings.iter().enumerate();
+        rings
+            .map(|(at, one)| {
+                let written = one.ring.written();
+                let seen = self.seen.get(at).copied().unwrap_or(usize::MAX);
+                written.up_to(seen)
+            })
+            .collect()
     }
 
-    /// Returns the records of pairs that wait to be written: those that have come with them.
-    pub(crate) fn of_pairs(&mut self) -> &[u8] {
+    /// Takes what programs in the kernel have written, and puts perf's records together of it.
+    pub(crate) fn gather(&mut self) {
         for pair in &mut self.opened.pairs {
-            pair.take(&mut self.of_pairs);
+            pair.take(&mut self.made);
         }
-        &self.of_pairs
+        let Some(compact) = &mut self.opened.compact else {
+            return;
+        };
+        compact.read();
+        // Names that threads had at that time have come by now. What comes from here on is looked at next time.
+        let mut named = Vec::new();
+        self.seen.clear();
+        for one in &self.opened.rings {
+            let written = one.ring.written();
+            self.seen.push(written.len());
+            let others = written.records().filter(|one| one.kind() != SAMPLE);
+            named.extend(others.map(|one| [one.first, one.second].concat()));
+        }
+        compact.take(&named, &mut self.made);
     }
 
-    /// So many bytes of [`LiveRecording::of_pairs`] were written.
-    pub(crate) fn take_pairs(&mut self, bytes: u64) {
+    /// Returns the records that were put together and wait to be written.
+    pub(crate) fn made(&self) -> &[u8] {
+        &self.made
+    }
+
+    /// So many bytes of [`LiveRecording::made`] were written.
+    pub(crate) fn take_made(&mut self, bytes: u64) {
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-        let bytes = bytes.min(self.of_pairs.len());
-        self.of_pairs.drain(..bytes);
+        let bytes = bytes.min(self.made.len());
+        self.made.drain(..bytes);
         self.bytes += bytes as u64;
+    }
+
+    /// Learns what threads are called from the records that stand before those of the kernel.
+    pub(crate) fn learn(&mut self, side: &[u8]) {
+        if let Some(compact) = &mut self.opened.compact {
+            compact.begin(side);
+        }
     }
 
     /// Lets the kernel write again where the first so many bytes of [`LiveRecording::written`] are, as long as these
@@ -121,6 +166,9 @@ impl LiveRecording {
             if let Some(lost @ 1..) = counts.lost {
                 lost_samples(&mut out, lost, *cpu, one.id());
             }
+        }
+        for (id, lost) in self.opened.compact.iter().flat_map(OpenCompact::losses) {
+            lost_samples(&mut out, lost, 0, id);
         }
         Ok(out)
     }
@@ -178,6 +226,9 @@ impl LiveRecording {
         for pair in &self.opened.pairs {
             summary.events.extend(pair.recorded()?);
             summary.pairs.push(pair.summary());
+        }
+        if let Some(compact) = &self.opened.compact {
+            summary.events.extend(compact.recorded());
         }
         summary.lost_by_cpu.retain(|(_, lost)| *lost > 0);
         summary.lost_by_cpu.sort_unstable();

@@ -6,6 +6,7 @@ use std::io;
 use cpuset::CpuSet;
 use rings::{EventSource, Ring, RingAttr, RingEvent, format, sample};
 
+use crate::compact::OpenCompact;
 use crate::file::{Feature, FileEvent};
 use crate::pairs::{OpenPair, PairSummary};
 use crate::plan::{PlannedEvent, ProbeKind, RecordPlan};
@@ -70,6 +71,8 @@ pub struct OpenedEvents {
     /// What was wanted, where this user may not lock as much memory.
     pub(crate) ring_wanted: Option<usize>,
     pub(crate) flight: bool,
+    /// Events that programs write as short records.
+    pub(crate) compact: Option<OpenCompact>,
     /// Closed before the events that they write to.
     pub(crate) pairs: Vec<OpenPair>,
     no_symbols: bool,
@@ -110,7 +113,10 @@ impl OpenedEvents {
         let mut missing = Vec::new();
         let mut tracepoints = Vec::new();
         let mut to_open = Vec::new();
-        for wanted in &plan.events {
+        let compact = open_compact(plan, &on_line, tracefs)?;
+        tracepoints.extend(compact.iter().flat_map(OpenCompact::tracepoints).cloned());
+        let is_perfs = |one: &&PlannedEvent| !compact.as_ref().is_some_and(|own| own.has(one));
+        for wanted in plan.events.iter().filter(is_perfs) {
             match tracefs.event(&wanted.system, &wanted.name)? {
                 Some(tracepoint) => {
                     to_open.push(of_tracepoint(wanted, &tracepoint, &plan.threads));
@@ -130,7 +136,8 @@ impl OpenedEvents {
         let wanted = plan.ring(on_line.len(), machine::memory_kib());
         let mut ring_bytes = wanted;
         let rings = loop {
-            match rings_of(&on_line, ring_bytes, plan.flight) {
+            let of_ring = of_rings(ring_bytes, plan.flight, compact.is_some());
+            match rings_of(&on_line, ring_bytes, &of_ring) {
                 Ok(rings) => break rings,
                 Err(NoRings::TooLarge(_))
                     if !plan.ring_exact && ring_bytes > rings::page_size() =>
@@ -140,7 +147,7 @@ impl OpenedEvents {
                 Err(NoRings::TooLarge(error) | NoRings::Else(error)) => return Err(error),
             }
         };
-        let leaders = leaders_of(&on_line)?;
+        let leaders = leaders_of(&on_line, compact.is_some())?;
         let mut opened = OpenedEvents {
             rings,
             events: Vec::new(),
@@ -150,6 +157,7 @@ impl OpenedEvents {
             ring_bytes,
             ring_wanted: (wanted != ring_bytes).then_some(wanted),
             flight: plan.flight,
+            compact,
             pairs: Vec::new(),
             no_symbols: plan.no_symbols,
         };
@@ -209,9 +217,9 @@ impl OpenedEvents {
         own.chain(of_pairs).collect()
     }
 
-    /// Returns whether programs in the kernel keep records.
-    pub fn has_pairs(&self) -> bool {
-        !self.pairs.is_empty()
+    /// Returns whether programs in the kernel keep or write records.
+    pub fn has_programs(&self) -> bool {
+        !self.pairs.is_empty() || self.compact.is_some()
     }
 
     /// Returns what a recording says of its pairs, before anything is counted.
@@ -289,6 +297,7 @@ impl OpenedEvents {
     fn add(&mut self, one: ToOpen) -> Result<(), RecordError> {
         let attr = RingAttr {
             backward: self.flight,
+            monotonic: self.compact.is_some(),
             ..one.attr
         };
         let mut on = Vec::new();
@@ -341,7 +350,7 @@ impl OpenedEvents {
     pub(crate) fn described(&self) -> Vec<FileEvent> {
         let tasks = FileEvent {
             name: "dummy:u".to_owned(),
-            attr: of_rings(self.ring_bytes, self.flight).bytes(),
+            attr: of_rings(self.ring_bytes, self.flight, self.compact.is_some()).bytes(),
             ids: self.rings.iter().map(|one| one.ring.event().id()).collect(),
         };
         let events = self.events.iter().map(|one| FileEvent {
@@ -350,10 +359,9 @@ impl OpenedEvents {
             ids: one.on.iter().map(|(_, event)| event.id()).collect(),
         });
         let of_pairs = self.pairs.iter().flat_map(OpenPair::described);
-        std::iter::once(tasks)
-            .chain(events)
-            .chain(of_pairs)
-            .collect()
+        let compact = self.compact.iter().flat_map(OpenCompact::described);
+        let own = std::iter::once(tasks).chain(events);
+        own.chain(of_pairs).chain(compact).collect()
     }
 
     /// Lets all events be recorded, or stops them. Those of a CPU begin and end at once: an entry whose exit is not
@@ -368,7 +376,8 @@ impl OpenedEvents {
         let samplers = samplers.flat_map(|one| &one.on).map(|(_, event)| event);
         let mut all = samplers.chain(&self.leaders);
         all.try_for_each(|event| event.enable(on))?;
-        self.pairs.iter_mut().try_for_each(|pair| pair.enable(on))
+        self.pairs.iter_mut().try_for_each(|pair| pair.enable(on))?;
+        self.compact.iter_mut().try_for_each(|own| own.enable(on))
     }
 }
 
@@ -410,21 +419,39 @@ fn of_tracepoint(wanted: &PlannedEvent, tracepoint: &Tracepoint, threads: &[i32]
     }
 }
 
+/// Opens the events that programs write, where that is wanted.
+fn open_compact(
+    plan: &RecordPlan,
+    on_line: &CpuSet,
+    tracefs: &Tracefs,
+) -> Result<Option<OpenCompact>, RecordError> {
+    if !plan.compact {
+        return Ok(None);
+    }
+    let ring_bytes = plan.ring(on_line.len(), machine::memory_kib());
+    OpenCompact::open(&plan.events, on_line, ring_bytes, tracefs).map(Some)
+}
+
 /// Returns the event whose ring a CPU's events are written to.
-fn of_rings(bytes: usize, flight: bool) -> RingAttr {
+fn of_rings(bytes: usize, flight: bool, monotonic: bool) -> RingAttr {
     let wake = u32::try_from(bytes / WAKE_PART).unwrap_or(u32::MAX);
     RingAttr {
         sample: sample::IDENTIFIER | sample::TID | sample::TIME | sample::CPU,
         tasks: true,
         wake_after: if flight { 0 } else { wake },
+        monotonic,
         backward: flight,
         ..RingAttr::each(EventSource::Nothing)
     }
 }
 
 /// Returns an event for each CPU that records nothing by itself.
-fn leaders_of(cpus: &CpuSet) -> Result<Vec<RingEvent>, RecordError> {
-    let attr = RingAttr::each(EventSource::Nothing);
+fn leaders_of(cpus: &CpuSet, monotonic: bool) -> Result<Vec<RingEvent>, RecordError> {
+    // Events of a group have one clock.
+    let attr = RingAttr {
+        monotonic,
+        ..RingAttr::each(EventSource::Nothing)
+    };
     let open = |cpu: u32| {
         let event = RingEvent::open(&attr, i32::try_from(cpu).unwrap_or(i32::MAX));
         event.map_err(|error| no_dummy(cpu, &error))
@@ -440,15 +467,14 @@ fn no_dummy(cpu: u32, error: &io::Error) -> RecordError {
     }
 }
 
-fn rings_of(cpus: &CpuSet, bytes: usize, flight: bool) -> Result<Vec<CpuRing>, NoRings> {
-    let attr = of_rings(bytes, flight);
+fn rings_of(cpus: &CpuSet, bytes: usize, attr: &RingAttr) -> Result<Vec<CpuRing>, NoRings> {
     let mut rings = Vec::new();
     for cpu in cpus.iter() {
         let number = i32::try_from(cpu).unwrap_or(i32::MAX);
         let event =
-            RingEvent::open(&attr, number).map_err(|error| NoRings::Else(no_dummy(cpu, &error)))?;
+            RingEvent::open(attr, number).map_err(|error| NoRings::Else(no_dummy(cpu, &error)))?;
         let pages = bytes / rings::page_size();
-        let ring = Ring::of(event, pages, flight);
+        let ring = Ring::of(event, pages, attr.backward);
         let ring = ring.map_err(|error| {
             let why = RecordError::Ring {
                 cpu,

@@ -80,6 +80,8 @@ pub struct RecordPlan {
     /// Pairs of events of which no more than each thread's last is recorded. Events that are recorded anyway stand in
     /// [`RecordPlan::events`].
     pub pairs: Vec<PlannedPair>,
+    /// Whether programs in the kernel write the events that they know, as short records.
+    pub compact: bool,
     /// On which CPUs alone; `None`: on all that are on line.
     pub cpus: Option<CpuSet>,
     /// What these threads do, and what is done to them, alone; empty: whoever it is.

@@ -35,7 +35,8 @@ impl HostRecorder {
         let file = PerfFile::begin(file, &opened.described(), features);
         let mut file = file.map_err(RecordError::Write)?;
         file.append(&[side]).map_err(RecordError::Write)?;
-        let live = LiveRecording::begin(opened)?;
+        let mut live = LiveRecording::begin(opened)?;
+        live.learn(side);
         Ok(HostRecorder { live, file })
     }
 
@@ -67,23 +68,23 @@ impl HostRecorder {
 
     /// Writes what the rings have, all of them at once: a write costs as much as a few hundred bytes.
     fn drain(&mut self) -> Result<(), RecordError> {
-        // Few, and none where there are no pairs.
-        let of_pairs = self.live.of_pairs().to_vec();
+        self.live.gather();
+        let made = self.live.made();
         let written = self.live.written();
         let had: Vec<usize> = written.iter().map(WrittenBytes::len).collect();
         let bytes: u64 = had.iter().map(|bytes| *bytes as u64).sum();
-        if bytes == 0 && of_pairs.is_empty() {
+        if bytes == 0 && made.is_empty() {
             return Ok(());
         }
         let pieces = written.iter().flat_map(|one| [one.first, one.second]);
-        let pieces: Vec<&[u8]> = pieces.chain([&of_pairs[..], &ROUND[..]]).collect();
+        let pieces: Vec<&[u8]> = pieces.chain([made, &ROUND[..]]).collect();
         let before = (self.file.written(), self.file.samples());
         let ended = self.file.append(&pieces);
         // Where it failed, what is in the file is not to come again.
         let appended = self.file.written() - before.0;
         let samples = self.file.samples() - before.1;
         self.live.take(&had, appended.min(bytes), samples);
-        self.live.take_pairs(appended.saturating_sub(bytes));
+        self.live.take_made(appended.saturating_sub(bytes));
         ended.map_err(RecordError::Write)
     }
 

@@ -31,13 +31,30 @@ pub fn threads() -> Vec<RunningThread> {
     for pid in numbers("/proc") {
         for tid in numbers(&format!("/proc/{pid}/task")) {
             if let Ok(name) = fs::read(format!("/proc/{pid}/task/{tid}/comm")) {
-                let name = name.trim_ascii_end();
-                let name = name[..name.len().min(NAME - 1)].to_vec();
+                let name = short(&name);
                 out.push(RunningThread { pid, tid, name });
             }
         }
     }
     out
+}
+
+/// Returns a thread by its number, if it is there now.
+pub(crate) fn thread(tid: u32) -> Option<RunningThread> {
+    let name = fs::read(format!("/proc/{tid}/comm")).ok()?;
+    let status = fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
+    let pid = status.lines().find_map(|line| line.strip_prefix("Tgid:"))?;
+    Some(RunningThread {
+        pid: pid.trim().parse().ok()?,
+        tid,
+        name: short(&name),
+    })
+}
+
+/// Returns a name as the kernel keeps it.
+fn short(name: &[u8]) -> Vec<u8> {
+    let name = name.trim_ascii_end();
+    name[..name.len().min(NAME - 1)].to_vec()
 }
 
 /// Returns a record for the name of each thread.

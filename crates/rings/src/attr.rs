@@ -35,6 +35,9 @@ pub mod format {
     pub const LOST: u64 = 1 << 4;
 }
 
+/// `CLOCK_MONOTONIC` (`include/uapi/linux/time.h`).
+const MONOTONIC: i32 = 1;
+
 /// What an event counts: `type` and `config`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum EventSource {
@@ -84,6 +87,8 @@ pub struct RingAttr {
     pub no_user_chain: bool,
     /// Bytes in the ring after which a reader is woken; 0: never.
     pub wake_after: u32,
+    /// Whether times are those of CLOCK_MONOTONIC, not of perf's own clock.
+    pub monotonic: bool,
     /// Whether the ring is written from its end to its beginning and goes on over what is old, for what keeps the last
     /// seconds.
     pub backward: bool,
@@ -102,6 +107,7 @@ mod flag {
     pub(super) const EXCLUDE_CALLCHAIN_USER: u64 = 1 << 22;
     pub(super) const MMAP2: u64 = 1 << 23;
     pub(super) const COMM_EXEC: u64 = 1 << 24;
+    pub(super) const USE_CLOCKID: u64 = 1 << 25;
     pub(super) const WRITE_BACKWARD: u64 = 1 << 27;
 }
 
@@ -118,6 +124,7 @@ impl RingAttr {
             no_kernel_chain: false,
             no_user_chain: false,
             wake_after: 0,
+            monotonic: false,
             backward: false,
         }
     }
@@ -141,6 +148,7 @@ impl RingAttr {
             (self.no_kernel_chain, flag::EXCLUDE_CALLCHAIN_KERNEL),
             (self.no_user_chain, flag::EXCLUDE_CALLCHAIN_USER),
             (self.wake_after > 0, flag::WATERMARK),
+            (self.monotonic, flag::USE_CLOCKID),
             (self.backward, flag::WRITE_BACKWARD),
             (
                 self.tasks,
@@ -165,6 +173,9 @@ impl RingAttr {
         put(32, &self.read.to_ne_bytes());
         put(40, &flags.to_ne_bytes());
         put(48, &self.wake_after.to_ne_bytes());
+        if self.monotonic {
+            put(92, &MONOTONIC.to_ne_bytes());
+        }
         bytes
     }
 }

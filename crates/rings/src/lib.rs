@@ -27,4 +27,5 @@ mod ring;
 pub use attr::{EventSource, RingAttr, SIZE, format, sample};
 pub use call::{more_files, page_size, wait_for, write_at};
 pub use event::{EventCounts, RingEvent};
+pub use map::SharedWords;
 pub use ring::{PausedRing, Ring, RingPlace, RingRecords, SplitRecord, WrittenBytes};

@@ -99,6 +99,55 @@ impl RingMemory {
     }
 }
 
+/// Words of memory that the kernel writes while they are read: those of a map of BPF programs (`BPF_F_MMAPABLE`).
+#[derive(Debug)]
+pub struct SharedWords {
+    base: NonNull<u8>,
+    words: usize,
+}
+
+// SAFETY: the memory belongs to the map alone and is unmapped with it, and it is read through atomics alone.
+unsafe impl Send for SharedWords {}
+
+impl SharedWords {
+    /// Maps so many words of eight bytes of a map.
+    ///
+    /// # Errors
+    ///
+    /// Those of mmap(2): EINVAL where the map is shorter, or is none that can be mapped.
+    pub fn of(map: BorrowedFd<'_>, words: usize) -> io::Result<SharedWords> {
+        let size = words.checked_mul(8).ok_or(io::ErrorKind::OutOfMemory)?;
+        // SAFETY: a new mapping, at a place that the kernel chooses.
+        let base = unsafe {
+            let (fd, none) = (map.as_raw_fd(), std::ptr::null_mut());
+            libc::mmap(none, size, libc::PROT_READ, libc::MAP_SHARED, fd, 0)
+        };
+        if base == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let base = NonNull::new(base.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
+        Ok(SharedWords { base, words })
+    }
+
+    /// Returns a word as it is now: what was written before it is seen by who reads behind it. 0 beyond the last.
+    pub fn word(&self, at: usize) -> u64 {
+        if at >= self.words {
+            return 0;
+        }
+        // SAFETY: the place lies in the mapping, which lives as long as this, and is aligned to 8 bytes, as the mapping
+        // is to a page.
+        let word = unsafe { &*self.base.as_ptr().cast::<AtomicU64>().add(at) };
+        word.load(Ordering::Acquire)
+    }
+}
+
+impl Drop for SharedWords {
+    fn drop(&mut self) {
+        // SAFETY: this is the mapping that `of` made, and nothing borrows of it.
+        unsafe { libc::munmap(self.base.as_ptr().cast(), self.words * 8) };
+    }
+}
+
 impl Drop for RingMemory {
     fn drop(&mut self) {
         // SAFETY: this is the mapping that `of` made, and nothing borrows of it any more.

@@ -60,6 +60,17 @@ impl WrittenBytes<'_> {
 }
 
 impl<'r> WrittenBytes<'r> {
+    /// Returns the oldest so many bytes.
+    #[must_use]
+    pub fn up_to(self, bytes: usize) -> WrittenBytes<'r> {
+        let first = bytes.min(self.first.len());
+        let second = (bytes - first).min(self.second.len());
+        WrittenBytes {
+            first: &self.first[..first],
+            second: &self.second[..second],
+        }
+    }
+
     /// Returns the records, oldest first.
     pub fn records(self) -> RingRecords<'r> {
         RingRecords {

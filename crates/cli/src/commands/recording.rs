@@ -19,7 +19,7 @@ use crate::output;
 
 /// Measures what an event costs here: it is the one thing that a recording changes for certain.
 pub(crate) fn measure(tracefs: &Tracefs, opened: &OpenedEvents) -> io::Result<Option<EventCosts>> {
-    let (chains, pairs) = (opened.has_chains(), opened.has_pairs());
+    let (chains, pairs) = (opened.has_chains(), opened.has_programs());
     match EventCosts::here(tracefs, chains, pairs, &opened.probes()) {
         Ok(cost) => Ok(Some(cost)),
         Err(error) => {

@@ -139,6 +139,11 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_name = "A -> B", conflicts_with_all = ["keep", "vm", "pid", "tid"])]
     pub pair: Vec<AskedPair>,
 
+    /// Let programs in the kernel (BPF) write the scheduler's and KVM's events as records of 24 bytes, which become
+    /// perf's when they are read: that takes a fraction of the time. Times are those of CLOCK_MONOTONIC.
+    #[arg(long, conflicts_with_all = ["keep", "vm", "pid", "tid", "cpu", "pair", "agent"])]
+    pub compact: bool,
+
     /// Record nothing: list what --probe and --function take, by a pattern: 'kvm_*' of the kernel, '/FILE:*rxq*' of a
     /// program or a library.
     #[arg(long, value_name = "PATTERN", conflicts_with_all = ["command", "seconds", "keep", "check"])]

@@ -85,6 +85,7 @@ pub(super) fn plan(args: &RecordArgs, asked: &[Question], facts: &Facts) -> Resu
         cpus: args.cpu.clone(),
         threads: args.tid.clone(),
         pairs: Vec::new(),
+        compact: args.compact,
     };
     if let Some(vm) = chosen_vm(args.vm.as_deref(), args.pid, facts)? {
         record::narrow(&mut plan, &target(vm, facts));

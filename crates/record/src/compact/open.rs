@@ -1,0 +1,311 @@
+//! Events that programs write, open.
+
+use cpuset::CpuSet;
+use rings::{EventSource, RingAttr, SharedWords};
+use tracefmt::{Abi, EventFormat};
+
+use super::expanded_record::ExpandedRecord;
+use super::kinds::{ALL, AttachPoint, CompactKind, KINDS};
+use super::loaded::CompactPrograms;
+use super::reduced_format;
+use super::slot_reader::{CompactSample, CpuSlots, SLOT_WORDS, SlotCursor};
+use super::thread_names::{NAME, NameRecord, NamedThread, ThreadNames};
+use crate::RecordError;
+use crate::file::FileEvent;
+use crate::plan::PlannedEvent;
+use crate::summary::RecordedCount;
+use crate::tasks;
+use crate::tracefs::{Tracefs, Tracepoint};
+
+/// Ids of these events' samples: far above those that the kernel counts up for its own.
+const IDS: u64 = 1 << 48;
+/// Bytes of a slot, and slots of a CPU at least and at most.
+const SLOT: usize = SLOT_WORDS * 8;
+const LEAST: usize = 1 << 10;
+const MOST: usize = 1 << 20;
+
+/// An event that a program writes.
+#[derive(Debug)]
+struct CompactEvent {
+    kind: &'static CompactKind,
+    tracepoint: Tracepoint,
+    record: ExpandedRecord,
+    /// Events that were read.
+    read: u64,
+}
+
+impl CompactEvent {
+    fn id(kind: &CompactKind) -> u64 {
+        IDS + u64::from(kind.number)
+    }
+}
+
+/// A CPU's slots, and what was read of them.
+#[derive(Debug)]
+struct CompactCpu {
+    cpu: u32,
+    cursor: SlotCursor,
+    entries: Vec<CompactSample>,
+}
+
+impl CompactCpu {
+    fn of(cpu: u32) -> CompactCpu {
+        CompactCpu {
+            cpu,
+            cursor: SlotCursor::default(),
+            entries: Vec::new(),
+        }
+    }
+}
+
+/// Events that programs write.
+#[derive(Debug)]
+pub(crate) struct OpenCompact {
+    programs: CompactPrograms,
+    words: SharedWords,
+    /// Slots of a CPU.
+    slots: usize,
+    cpus: Vec<CompactCpu>,
+    events: Vec<CompactEvent>,
+    /// Where in these events a kind is.
+    of_kind: [Option<usize>; KINDS],
+    names: ThreadNames,
+}
+
+/// Returns how many slots each of so many CPUs has, of which so many are on line and would have rings of so many
+/// bytes: a power of two.
+fn slots_of(ring_bytes: usize, on_line: usize, cpus: usize) -> usize {
+    let all = ring_bytes.saturating_mul(on_line) / SLOT;
+    let each = all / cpus.max(1);
+    let below = each.checked_ilog2().map_or(1, |bits| 1 << bits);
+    below.clamp(LEAST, MOST)
+}
+
+/// Returns the kind of an event all of whose records are wanted, in this architecture.
+fn kind_of(event: &PlannedEvent) -> Option<&'static CompactKind> {
+    let here = std::env::consts::ARCH;
+    let whole = PlannedEvent::all(&event.system, &event.name);
+    let mut kinds = ALL.iter();
+    kinds.find(|kind| {
+        (kind.system, kind.name) == (&event.system, &event.name)
+            && kind.arch.is_none_or(|arch| arch == here)
+            && *event == whole
+    })
+}
+
+impl OpenCompact {
+    /// Loads and attaches programs for those of the events that they know, with as much memory as rings of so many
+    /// bytes would take. They record nothing yet. The others are perf's.
+    ///
+    /// # Errors
+    ///
+    /// [`RecordError::Compact`] where the kernel refuses, and as [`Tracefs::event`].
+    pub(crate) fn open(
+        wanted: &[PlannedEvent],
+        on_line: &CpuSet,
+        ring_bytes: usize,
+        tracefs: &Tracefs,
+    ) -> Result<OpenCompact, RecordError> {
+        let failed = |why: String| RecordError::Compact { why };
+        let mut found = Vec::new();
+        for event in wanted {
+            if let Some(kind) = kind_of(event)
+                && let Some(tracepoint) = tracefs.event(&event.system, &event.name)?
+                && let Some(format) =
+                    EventFormat::parse(&event.system, &tracepoint.format, Abi::default())
+                && is_known(kind, &format)
+            {
+                found.push((kind, tracepoint, format));
+            }
+        }
+        let exit = found.iter().find(|(kind, ..)| kind.name == "kvm_exit");
+        let exit = exit.map(|(_, _, format)| format);
+        let cpus =
+            aya::util::nr_cpus().map_err(|(path, error)| failed(format!("{path}: {error}")))?;
+        let slots = slots_of(ring_bytes, on_line.iter().count(), cpus);
+        let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+        let programs = CompactPrograms::load(exit, number(slots), number(cpus));
+        let mut programs = programs.map_err(failed)?;
+        let words = slots * cpus * SLOT_WORDS;
+        let map = programs.slots().map_err(failed)?;
+        let words = SharedWords::of(map, words).map_err(|error| failed(error.to_string()))?;
+        let mut events = Vec::new();
+        let mut of_kind = [None; KINDS];
+        for (kind, tracepoint, format) in found {
+            let attached = programs.attach(kind);
+            attached.map_err(|why| failed(format!("{}: {why}", kind.name)))?;
+            let known = |name: &str| kind.fields.iter().any(|(known, _)| *known == name);
+            let reduced = reduced_format::of(&tracepoint.format, &format, known);
+            if let Some(place) = of_kind.get_mut(usize::from(kind.number)) {
+                *place = Some(events.len());
+            }
+            events.push(CompactEvent {
+                kind,
+                record: ExpandedRecord::of(&format, CompactEvent::id(kind), kind.fields),
+                tracepoint: Tracepoint {
+                    format: reduced,
+                    ..tracepoint
+                },
+                read: 0,
+            });
+        }
+        Ok(OpenCompact {
+            programs,
+            words,
+            slots,
+            cpus: on_line.iter().map(CompactCpu::of).collect(),
+            events,
+            of_kind,
+            names: ThreadNames::new(found_thread),
+        })
+    }
+
+    /// Returns whether programs write an event.
+    pub(crate) fn has(&self, event: &PlannedEvent) -> bool {
+        let same =
+            |one: &CompactEvent| (one.kind.system, one.kind.name) == (&event.system, &event.name);
+        self.events.iter().any(same)
+    }
+
+    /// Returns the tracepoints whose records programs write, with the fields that they know.
+    pub(crate) fn tracepoints(&self) -> impl Iterator<Item = &Tracepoint> {
+        self.events.iter().map(|one| &one.tracepoint)
+    }
+
+    /// Returns the events as a file describes them.
+    pub(crate) fn described(&self) -> impl Iterator<Item = FileEvent> {
+        self.events.iter().map(|one| FileEvent {
+            name: one.tracepoint.full_name(),
+            attr: RingAttr {
+                monotonic: true,
+                ..RingAttr::each(EventSource::Tracepoint(one.tracepoint.id))
+            }
+            .bytes(),
+            ids: vec![CompactEvent::id(one.kind)],
+        })
+    }
+
+    /// Learns what threads are called, from the records that stand before those of the kernel.
+    pub(crate) fn begin(&mut self, side: &[u8]) {
+        self.names.begin(side);
+    }
+
+    /// Lets programs record, or stops them.
+    pub(crate) fn enable(&mut self, on: bool) -> std::io::Result<()> {
+        self.programs.record(on).map_err(std::io::Error::other)
+    }
+
+    /// Reads what programs have written.
+    pub(crate) fn read(&mut self) {
+        let kinds = self.of_kind.map(|at| {
+            let event = at.and_then(|at| self.events.get(at));
+            event.map_or(0, |event| event.kind.slots)
+        });
+        let slots_of = |kind: u8| kinds.get(usize::from(kind)).copied().unwrap_or(0);
+        for own in &mut self.cpus {
+            let slots = CpuSlots {
+                words: &self.words,
+                first: own.cpu as usize * self.slots * SLOT_WORDS,
+            };
+            own.entries
+                .extend(own.cursor.read(&slots, self.slots, &slots_of));
+        }
+    }
+
+    /// Puts perf's records together of what was read, CPU by CPU. `named` are records of threads' names that have come
+    /// up to now.
+    pub(crate) fn take(&mut self, named: &[Vec<u8>], out: &mut Vec<u8>) {
+        let records = named.iter().filter_map(|record| NameRecord::of(record));
+        self.names.learn(records.collect());
+        let mut latest = 0;
+        for own in &mut self.cpus {
+            // One that interrupted another stands before it.
+            if !own.entries.is_sorted_by_key(|entry| entry.time_ns) {
+                own.entries.sort_by_key(|entry| entry.time_ns);
+            }
+            for entry in &own.entries {
+                let at = self.of_kind.get(usize::from(entry.kind)).copied().flatten();
+                if let Some(event) = at.and_then(|at| self.events.get_mut(at)) {
+                    event.read += 1;
+                    event.record.append(out, entry, own.cpu, &mut self.names);
+                }
+            }
+            latest = latest.max(own.entries.last().map_or(0, |entry| entry.time_ns));
+            own.entries.clear();
+        }
+        self.names.settle(latest);
+    }
+
+    /// Returns what became of the events.
+    pub(crate) fn recorded(&self) -> Vec<RecordedCount> {
+        let recorded = self.events.iter().map(|one| {
+            let by_cpu: Vec<(u32, u64)> = (0..).zip(self.programs.counts(one.kind)).collect();
+            let count = by_cpu.iter().map(|(_, count)| count).sum::<u64>();
+            RecordedCount {
+                name: one.tracepoint.full_name(),
+                kept: true,
+                count,
+                by_cpu,
+                lost: Some(count.saturating_sub(one.read)),
+                ..RecordedCount::default()
+            }
+        });
+        recorded.collect()
+    }
+
+    /// Returns how many events were gone over before they were read, with the ids of their samples.
+    pub(crate) fn losses(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.events
+            .iter()
+            .zip(self.recorded())
+            .filter_map(|(one, recorded)| {
+                let lost = recorded.lost.filter(|lost| *lost > 0)?;
+                Some((CompactEvent::id(one.kind), lost))
+            })
+    }
+}
+
+/// Returns what a thread is called now.
+fn found_thread(tid: u32) -> Option<NamedThread> {
+    let thread = tasks::thread(tid)?;
+    let mut name = [0; NAME];
+    let length = thread.name.len().min(NAME - 1);
+    name[..length].copy_from_slice(&thread.name[..length]);
+    Some(NamedThread {
+        pid: thread.pid,
+        name,
+    })
+}
+
+/// Returns whether an event's arguments are those that its program takes, by the fields of its format.
+fn is_known(kind: &CompactKind, format: &EventFormat) -> bool {
+    let AttachPoint::Arguments(fields) = kind.attach else {
+        return true;
+    };
+    let own = format.own_fields().iter().map(|field| field.name.as_str());
+    own.take(fields.len()).eq(fields.iter().copied())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_take_no_more_memory_than_rings() {
+        assert_eq!(slots_of(4 << 20, 2, 2), 128 << 10);
+        assert_eq!(slots_of(4 << 20, 16, 512), LEAST.max(4 << 10));
+        assert_eq!(slots_of(256 << 10, 1, 1), 8 << 10);
+    }
+
+    #[test]
+    fn events_with_a_filter_are_perfs() {
+        let plain = PlannedEvent::all("sched", "sched_switch");
+        assert!(kind_of(&plain).is_some());
+        let filtered = PlannedEvent {
+            filter: Some("prev_pid==1".to_owned()),
+            ..plain
+        };
+        assert!(kind_of(&filtered).is_none());
+        assert!(kind_of(&PlannedEvent::all("irq", "irq_handler_entry")).is_none());
+    }
+}
