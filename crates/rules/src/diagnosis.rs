@@ -284,22 +284,75 @@ impl Diagnosis {
     }
 }
 
-/// Says of findings that may be the doing of one that stands above them.
-fn disturbed(findings: &mut [Finding]) {
-    let Some((first, others)) = findings.split_first_mut() else {
+/// Says of findings that recording may have caused part of them. It stands above them, but for what is severer and likely:
+/// who recorded a guest that hardly runs asks for that first.
+fn disturbed(findings: &mut Vec<Finding>) {
+    let disturbs = |one: &Finding| one.precedence == Precedence::Disturbing;
+    let Some(at) = findings.iter().position(disturbs) else {
         return;
     };
-    if first.precedence != Precedence::Disturbing {
-        return;
-    }
-    for other in others {
+    let mut recording = findings.remove(at);
+    let severer = |one: &&Finding| one.severity() > recording.severity() && one.is_likely();
+    let above = findings.iter().skip(at).take_while(severer).count();
+    for (other, below) in findings.iter_mut().skip(at).zip(0..) {
         // What has no cost is no matter of time.
-        let same = other.inputs.iter().any(|name| first.inputs.contains(name));
-        if other.cost.is_some() && (same || first.inputs.is_empty()) {
+        let same = |name: &String| recording.inputs.contains(name);
+        if other.cost.is_some() && (other.inputs.iter().any(same) || recording.inputs.is_empty()) {
+            let place = if below < above { "" } else { ", above" };
             other.evidence.push(says!(
-                "Recording itself cost time ({rule}, above) and may have caused part of this.",
-                rule = first.rule.id
+                "Recording itself cost time ({rule}{place}) and may have caused part of this.",
+                rule = recording.rule.id,
+                place = place,
             ));
         }
+    }
+    if above > 0 {
+        recording.precedence = Precedence::ByCost;
+    }
+    findings.insert(at + above, recording);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::finding::{Base, FindingCost};
+
+    fn finding(rule: &str, share: u64, confidence: f64) -> Finding {
+        Finding {
+            cost: Some(FindingCost::of(share, 1_000, Base::VcpuTime)),
+            ..Finding::new(crate::rule(rule).expect("a rule"), confidence)
+        }
+    }
+
+    fn order(of: &[(u64, f64)]) -> Vec<&'static str> {
+        let recording = Finding {
+            precedence: Precedence::Disturbing,
+            ..finding("tracing-disturbs", 50, 0.9)
+        };
+        let others = of
+            .iter()
+            .map(|(share, sure)| finding("timer-port-exits", *share, *sure));
+        let mut all: Vec<Finding> = std::iter::once(recording).chain(others).collect();
+        all.sort_by(Finding::rank);
+        disturbed(&mut all);
+        all.iter().map(|one| one.rule.id).collect()
+    }
+
+    #[test]
+    fn recording_stands_above_what_it_may_have_caused_and_below_what_is_severer() {
+        // 5 % of the time are medium, 30 % high.
+        assert_eq!(
+            order(&[(60, 0.9)]),
+            ["tracing-disturbs", "timer-port-exits"]
+        );
+        assert_eq!(
+            order(&[(300, 0.9)]),
+            ["timer-port-exits", "tracing-disturbs"]
+        );
+        assert_eq!(
+            order(&[(300, 0.4)]),
+            ["tracing-disturbs", "timer-port-exits"]
+        );
+        assert_eq!(order(&[]), ["tracing-disturbs"]);
     }
 }

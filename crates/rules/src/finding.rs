@@ -407,6 +407,11 @@ impl Finding {
         of(self) > of(other)
     }
 
+    /// Returns whether it is likely to be there.
+    pub fn is_likely(&self) -> bool {
+        self.confidence >= LIKELY
+    }
+
     /// Orders findings: what others may be the doing of, then most time first, then the severest, then the surest.
     pub fn rank(a: &Finding, b: &Finding) -> Ordering {
         (a.precedence.cmp(&b.precedence))
