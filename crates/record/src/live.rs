@@ -27,7 +27,9 @@ impl OpenedEvents {
             let all: usize = had.iter().sum();
             live.take(&had, all as u64, 0);
             live.gather();
-            live.take_made(u64::MAX);
+            while live.make() {
+                live.take_made(u64::MAX, 0);
+            }
         }
         live.stop()?;
         Ok((live.summary()?, began.elapsed()))
@@ -35,7 +37,7 @@ impl OpenedEvents {
 }
 
 /// How long is waited at most where programs write records: they wake nobody, and go on over what is old.
-const COMPACT_TURN: Duration = Duration::from_millis(40);
+const COMPACT_TURN: Duration = Duration::from_millis(20);
 /// `PERF_RECORD_SAMPLE`.
 const SAMPLE: u32 = 9;
 
@@ -95,7 +97,7 @@ impl LiveRecording {
             .collect()
     }
 
-    /// Takes what programs in the kernel have written, and puts perf's records together of it.
+    /// Reads what programs in the kernel have written.
     pub(crate) fn gather(&mut self) {
         for pair in &mut self.opened.pairs {
             pair.take(&mut self.made);
@@ -113,7 +115,16 @@ impl LiveRecording {
             let others = written.records().filter(|one| one.kind() != SAMPLE);
             named.extend(others.map(|one| [one.first, one.second].concat()));
         }
-        compact.take(&named, &mut self.made);
+        compact.learn(&named);
+    }
+
+    /// Puts perf's records together of a piece of what was read, where nothing that was put together waits. Returns
+    /// whether there are any.
+    pub(crate) fn make(&mut self) -> bool {
+        match &mut self.opened.compact {
+            Some(compact) if self.made.is_empty() => compact.take(&mut self.made),
+            _ => !self.made.is_empty(),
+        }
     }
 
     /// Returns the records that were put together and wait to be written.
@@ -121,12 +132,13 @@ impl LiveRecording {
         &self.made
     }
 
-    /// So many bytes of [`LiveRecording::made`] were written.
-    pub(crate) fn take_made(&mut self, bytes: u64) {
+    /// So many bytes of [`LiveRecording::made`] were written, with so many samples.
+    pub(crate) fn take_made(&mut self, bytes: u64, samples: u64) {
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
         let bytes = bytes.min(self.made.len());
         self.made.drain(..bytes);
         self.bytes += bytes as u64;
+        self.samples += samples;
     }
 
     /// Learns what threads are called from the records that stand before those of the kernel.

@@ -66,26 +66,35 @@ impl HostRecorder {
         self.file.length() + 2 * self.live.at_most()
     }
 
-    /// Writes what the rings have, all of them at once: a write costs as much as a few hundred bytes.
+    /// Writes what the rings have, all of them at once: a write costs as much as a few hundred bytes. Then what programs
+    /// in the kernel have written.
     fn drain(&mut self) -> Result<(), RecordError> {
         self.live.gather();
-        let made = self.live.made();
         let written = self.live.written();
         let had: Vec<usize> = written.iter().map(WrittenBytes::len).collect();
         let bytes: u64 = had.iter().map(|bytes| *bytes as u64).sum();
-        if bytes == 0 && made.is_empty() {
-            return Ok(());
-        }
         let pieces = written.iter().flat_map(|one| [one.first, one.second]);
-        let pieces: Vec<&[u8]> = pieces.chain([made, &ROUND[..]]).collect();
+        let pieces: Vec<&[u8]> = pieces.collect();
         let before = (self.file.written(), self.file.samples());
         let ended = self.file.append(&pieces);
         // Where it failed, what is in the file is not to come again.
         let appended = self.file.written() - before.0;
         let samples = self.file.samples() - before.1;
-        self.live.take(&had, appended.min(bytes), samples);
-        self.live.take_made(appended.saturating_sub(bytes));
-        ended.map_err(RecordError::Write)
+        self.live.take(&had, appended, samples);
+        ended.map_err(RecordError::Write)?;
+        let mut made = false;
+        while self.live.make() {
+            made = true;
+            let before = (self.file.written(), self.file.samples());
+            let ended = self.file.append(&[self.live.made()]);
+            let samples = self.file.samples() - before.1;
+            self.live.take_made(self.file.written() - before.0, samples);
+            ended.map_err(RecordError::Write)?;
+        }
+        match bytes > 0 || made {
+            true => self.file.append(&[&ROUND]).map_err(RecordError::Write),
+            false => Ok(()),
+        }
     }
 
     /// Stops the events, writes what is left in the rings, and returns what was recorded; [`HostRecorder::finish`] ends

@@ -22,6 +22,8 @@ const IDS: u64 = 1 << 48;
 /// Bytes of a slot, and slots of a CPU at least and at most.
 const SLOT: usize = SLOT_WORDS * 8;
 const LEAST: usize = 1 << 10;
+/// Events that are put together at once: what is made of them stays in the processor's caches until it is written.
+const PIECE: usize = 1 << 11;
 const MOST: usize = 1 << 20;
 
 /// An event that a program writes.
@@ -45,7 +47,9 @@ impl CompactEvent {
 struct CompactCpu {
     cpu: u32,
     cursor: SlotCursor,
-    entries: Vec<CompactSample>,
+    waiting: Vec<CompactSample>,
+    /// How many of these were taken.
+    taken: usize,
 }
 
 impl CompactCpu {
@@ -53,7 +57,8 @@ impl CompactCpu {
         CompactCpu {
             cpu,
             cursor: SlotCursor::default(),
-            entries: Vec::new(),
+            waiting: Vec::new(),
+            taken: 0,
         }
     }
 }
@@ -207,33 +212,44 @@ impl OpenCompact {
                 words: &self.words,
                 first: own.cpu as usize * self.slots * SLOT_WORDS,
             };
-            own.entries
-                .extend(own.cursor.read(&slots, self.slots, &slots_of));
+            own.waiting.drain(..own.taken);
+            own.taken = 0;
+            own.cursor
+                .read(&slots, self.slots, &slots_of, &mut own.waiting);
+            // One that interrupted another stands before it.
+            if !own.waiting.is_sorted_by_key(|event| event.time_ns) {
+                own.waiting.sort_by_key(|event| event.time_ns);
+            }
         }
     }
 
-    /// Puts perf's records together of what was read, CPU by CPU. `named` are records of threads' names that have come
-    /// up to now.
-    pub(crate) fn take(&mut self, named: &[Vec<u8>], out: &mut Vec<u8>) {
+    /// Learns names of threads: records that have come up to now, after [`OpenCompact::read`].
+    pub(crate) fn learn(&mut self, named: &[Vec<u8>]) {
         let records = named.iter().filter_map(|record| NameRecord::of(record));
         self.names.learn(records.collect());
+    }
+
+    /// Puts perf's records together of a piece of what was read, CPU by CPU. Returns whether there is more.
+    pub(crate) fn take(&mut self, out: &mut Vec<u8>) -> bool {
         let mut latest = 0;
         for own in &mut self.cpus {
-            // One that interrupted another stands before it.
-            if !own.entries.is_sorted_by_key(|entry| entry.time_ns) {
-                own.entries.sort_by_key(|entry| entry.time_ns);
-            }
-            for entry in &own.entries {
-                let at = self.of_kind.get(usize::from(entry.kind)).copied().flatten();
-                if let Some(event) = at.and_then(|at| self.events.get_mut(at)) {
-                    event.read += 1;
-                    event.record.append(out, entry, own.cpu, &mut self.names);
+            let waiting = own.waiting.get(own.taken..).unwrap_or_default();
+            let piece = waiting.get(..PIECE.min(waiting.len())).unwrap_or_default();
+            for event in piece {
+                let at = self.of_kind.get(usize::from(event.kind)).copied().flatten();
+                if let Some(of) = at.and_then(|at| self.events.get_mut(at)) {
+                    of.read += 1;
+                    of.record.append(out, event, own.cpu, &mut self.names);
                 }
             }
-            latest = latest.max(own.entries.last().map_or(0, |entry| entry.time_ns));
-            own.entries.clear();
+            own.taken += piece.len();
+            if !piece.is_empty() {
+                return true;
+            }
+            latest = latest.max(own.waiting.last().map_or(0, |event| event.time_ns));
         }
         self.names.settle(latest);
+        false
     }
 
     /// Returns what became of the events.

@@ -57,15 +57,15 @@ enum ReadSlot {
 }
 
 impl SlotCursor {
-    /// Reads the events that are whole, those of one round of the slots at most. `count` is the number of slots, a
+    /// Appends the events that are whole, those of one round of the slots at most. `count` is the number of slots, a
     /// power of two.
     pub(super) fn read(
         &mut self,
         slots: &impl SlotWords,
         count: usize,
         of: SlotsOf<'_>,
-    ) -> Vec<CompactSample> {
-        let mut out = Vec::new();
+        out: &mut Vec<CompactSample>,
+    ) {
         let mut left = count as u64;
         while left > 0 {
             match entry(slots, self.at, count, of) {
@@ -82,7 +82,6 @@ impl SlotCursor {
                 }
             }
         }
-        out
     }
 }
 
@@ -196,7 +195,8 @@ mod tests {
     const TWO: SlotsOf<'_> = &|kind| if kind == 5 { 2 } else { 0 };
 
     fn times(cursor: &mut SlotCursor, slots: &WrittenSlots) -> Vec<u64> {
-        let read = cursor.read(slots, slots.count, TWO);
+        let mut read = Vec::new();
+        cursor.read(slots, slots.count, TWO, &mut read);
         read.iter()
             .inspect(|one| assert_eq!(one.more[..2], [one.time_ns + 1, one.time_ns + 2]))
             .map(|one| one.time_ns)
