@@ -76,6 +76,9 @@ _trapline() {
             trapline,vcpus)
                 cmd="trapline__subcmd__vcpus"
                 ;;
+            trapline,watch)
+                cmd="trapline__subcmd__watch"
+                ;;
             trapline,why)
                 cmd="trapline__subcmd__why"
                 ;;
@@ -193,6 +196,9 @@ _trapline() {
             trapline__subcmd__help,vcpus)
                 cmd="trapline__subcmd__help__subcmd__vcpus"
                 ;;
+            trapline__subcmd__help,watch)
+                cmd="trapline__subcmd__help__subcmd__watch"
+                ;;
             trapline__subcmd__help,why)
                 cmd="trapline__subcmd__help__subcmd__why"
                 ;;
@@ -227,7 +233,7 @@ _trapline() {
 
     case "${cmd}" in
         trapline)
-            opts="-h -V --color --strict --help --version why report diagnose compare rules info events exits vcpus irqs paths flame sched record agent overhead bench export top facts help"
+            opts="-h -V --color --strict --help --version why report diagnose compare rules info events exits vcpus irqs paths flame sched record agent overhead bench export top watch facts help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1591,7 +1597,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__help)
-            opts="why report diagnose compare rules info events exits vcpus irqs paths flame sched record agent overhead bench export top facts help"
+            opts="why report diagnose compare rules info events exits vcpus irqs paths flame sched record agent overhead bench export top watch facts help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1983,6 +1989,20 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__help__subcmd__vcpus)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        trapline__subcmd__help__subcmd__watch)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -2724,6 +2744,76 @@ _trapline() {
                     return 0
                     ;;
                 --time)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        trapline__subcmd__watch)
+            opts="-h --output-dir --interval --limit --when --keep --after --memory --disk --max-incidents --quiet-intervals --cool-down --for --budget --events --dry-run --color --strict --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --output-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --interval)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --limit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --when)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --keep)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --after)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --memory)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --disk)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-incidents)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --quiet-intervals)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cool-down)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --for)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --budget)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

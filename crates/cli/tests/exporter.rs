@@ -286,7 +286,11 @@ fn units_are_as_systemd_wants_them() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/systemd");
     let program = trapline().get_program().to_string_lossy().into_owned();
     verify.args(["verify", "--man=no"]);
-    for name in ["trapline-exporter.service", "trapline-exporter.socket"] {
+    for name in [
+        "trapline-exporter.service",
+        "trapline-exporter.socket",
+        "trapline-watch.service",
+    ] {
         let unit = fs::read_to_string(folder.join(name)).expect("it is kept");
         // Where it is installed there is nothing here.
         let unit = unit.replace("/usr/bin/trapline", &program);

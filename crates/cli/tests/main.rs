@@ -73,6 +73,7 @@ mod system_registers;
 mod tickets;
 mod ticks;
 mod top;
+mod watch_command;
 mod why_command;
 mod wrong_inputs;
 

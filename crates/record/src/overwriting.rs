@@ -247,6 +247,15 @@ impl Overwriting {
         })
     }
 
+    /// Returns how often each was counted so far.
+    ///
+    /// # Errors
+    ///
+    /// [`RecordError::Wait`].
+    pub fn so_far(&self) -> Result<RecordSummary, RecordError> {
+        self.live.summary()
+    }
+
     /// Stops the events, and returns how often each was counted.
     ///
     /// # Errors

@@ -32,6 +32,17 @@ pub struct LateInstance {
     pub total_ns: u64,
 }
 
+impl LateInstance {
+    /// Says of a path's instance how long it took.
+    pub fn sentence(&self, path: &str) -> String {
+        format!(
+            "path {path}: an instance took {}, which began at {}",
+            words::duration::human(self.total_ns),
+            words::duration::seconds(self.begin_ns)
+        )
+    }
+}
+
 /// Looks at what is recorded while it is, for instances of a path that take too long.
 pub trait LateWatch {
     /// Returns the path's name.
@@ -49,7 +60,7 @@ pub trait LateWatch {
 pub struct FlightRecorder<'a> {
     request: FlightRequest<'a>,
     flight: Flight,
-    watch: Option<Box<dyn LateWatch + 'a>>,
+    watches: Vec<Box<dyn LateWatch + 'a>>,
     clock: Option<EventClock>,
     begun: Instant,
     written: WrittenRecordings,
@@ -65,7 +76,7 @@ impl std::fmt::Debug for FlightRecorder<'_> {
 }
 
 impl<'a> FlightRecorder<'a> {
-    /// Begins. `watch` looks at what is recorded; `clock` says what time it is on the clock of the events, where this
+    /// Begins. `watches` look at what is recorded; `clock` says what time it is on the clock of the events, where this
     /// thread could open it.
     ///
     /// # Errors
@@ -75,7 +86,7 @@ impl<'a> FlightRecorder<'a> {
         request: FlightRequest<'a>,
         opened: OpenedEvents,
         (features, side): (Features, Vec<u8>),
-        watch: Option<Box<dyn LateWatch + 'a>>,
+        watches: Vec<Box<dyn LateWatch + 'a>>,
         clock: Option<EventClock>,
     ) -> Result<FlightRecorder<'a>, RecordingError> {
         let keep = KeepLimit {
@@ -87,7 +98,7 @@ impl<'a> FlightRecorder<'a> {
         Ok(FlightRecorder {
             request,
             flight,
-            watch,
+            watches,
             clock,
             begun,
             written: WrittenRecordings::default(),
@@ -140,18 +151,11 @@ impl<'a> FlightRecorder<'a> {
         let begun = self.begun;
         let turn = (self.request.keep / TURN_PART).clamp(SHORTEST_TURN, LONGEST_TURN);
         let round = self.flight.turn(turn, || begun.elapsed())?;
-        let Some(watch) = &mut self.watch else {
-            return Ok(None);
-        };
-        let longest = watch.look(&round, last);
-        Ok(longest.map(|one| {
-            format!(
-                "path {}: an instance took {}, which began at {}",
-                watch.path(),
-                words::duration::human(one.total_ns),
-                words::duration::seconds(one.begin_ns)
-            )
-        }))
+        let watches = self.watches.iter_mut();
+        let late: Vec<String> = watches
+            .filter_map(|watch| Some(watch.look(&round, last)?.sentence(watch.path())))
+            .collect();
+        Ok((!late.is_empty()).then(|| late.join("; ")))
     }
 
     /// Records what follows. Whatever is slow meanwhile is in the same recording.
@@ -188,7 +192,7 @@ impl<'a> FlightRecorder<'a> {
         if self.written.count() == 0 {
             news.made(NOTHING_WRITTEN)?;
         }
-        if let Some(watch) = &self.watch {
+        for watch in &self.watches {
             let seen = words::plural(watch.completed(), "instance");
             news.made(&format!("path {}: {seen} completed\n", watch.path()))?;
         }

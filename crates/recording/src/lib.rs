@@ -1,9 +1,9 @@
 /*!
 How a recording of this machine is made, on top of `record` (events, rings, files) and `agent` (the protocol): what its
 file says of the machine ([`before`]), a recording from its beginning to its end ([`record_host`]), the flight recorder
-([`FlightRecorder`], [`OverwritingRecorder`]), guests that are recorded with their host ([`GuestAgents`]), which events
-answer a host's questions within the bounds of a file ([`open_for_guest`]), and this machine as the guest whose
-recording a host asks for ([`AskedMachine`]).
+([`FlightRecorder`], [`OverwritingRecorder`], and [`ArmedRecorder`] for who decides when it writes), guests that are
+recorded with their host ([`GuestAgents`]), which events answer a host's questions within the bounds of a file
+([`open_for_guest`]), and this machine as the guest whose recording a host asks for ([`AskedMachine`]).
 
 It talks to the kernel, since that is what it is for. It prints nothing and knows no command line: what is to be said
 meanwhile goes to [`RecordingNews`].
@@ -11,6 +11,7 @@ meanwhile goes to [`RecordingNews`].
 #![forbid(unsafe_code)]
 
 mod agents;
+mod armed;
 mod clocks;
 mod command;
 mod disturbance;
@@ -27,6 +28,7 @@ mod questions;
 mod whole;
 
 pub use agents::{GuestAgents, GuestsRequest};
+pub use armed::{ArmedOutcome, ArmedRecorder, ArmedTarget, RECORDED_FILES};
 pub use clocks::clock_comparisons;
 pub use command::{goes_on, start};
 pub use error::RecordingError;

@@ -141,7 +141,7 @@ impl<'a> OverwritingRecorder<'a> {
 }
 
 /// Says which CPUs' rings held less than was to be kept.
-fn short_rings_text(short: &[ShortRing], until_ns: u64, more: &str) -> String {
+pub(crate) fn short_rings_text(short: &[ShortRing], until_ns: u64, more: &str) -> String {
     let mut text = String::new();
     for one in short {
         let held = until_ns.saturating_sub(one.since_ns);

@@ -23,6 +23,7 @@ mod near;
 mod number;
 pub mod parts;
 pub mod share;
+mod utc;
 mod who;
 
 pub use causes::causes;
@@ -31,4 +32,5 @@ pub use io_reason::io_reason;
 pub use list::{capital, list, list_first};
 pub use near::{did_you_mean, nearest};
 pub use number::{change, large, number, rose, went};
+pub use utc::utc;
 pub use who::{is_vm_name, vcpu, with_thread};

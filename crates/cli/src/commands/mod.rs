@@ -23,6 +23,7 @@ pub(crate) mod rules;
 pub(crate) mod sched;
 pub(crate) mod top;
 pub(crate) mod vcpus;
+pub(crate) mod watch;
 pub(crate) mod why;
 
 use anyhow::Result;
@@ -69,6 +70,8 @@ pub(crate) enum Command {
     Export(export::args::ExportArgs),
     /// Show what this host's vCPUs do now: exits, states, waits for a CPU and behind whom, counted in the kernel.
     Top(top::args::TopArgs),
+    /// Watch this host's VMs for as long as it runs: count, and record and report what goes wrong, within a budget.
+    Watch(watch::args::WatchArgs),
     /// Show this host's CPUs, clocks, settings and KVM parameters, and its VMs with their pinning.
     Facts(facts::FactsArgs),
 }
@@ -96,6 +99,7 @@ impl Command {
             Command::Sched(args) => sched::run(args),
             Command::Top(args) => top::run(args),
             Command::Vcpus(args) => vcpus::run(args),
+            Command::Watch(args) => watch::run(args),
             Command::Why(args) => why::run(args),
         }
     }

@@ -74,6 +74,7 @@ fn commands_in_guides_are_taken() {
         "README.md",
         "docs/tour.md",
         "docs/commands.md",
+        "docs/watch.md",
         "docs/why.md",
     ] {
         files.push(root().join(name));

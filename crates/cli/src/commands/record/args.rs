@@ -67,9 +67,9 @@ pub(crate) struct RecordArgs {
     pub keep: Option<Duration>,
 
     /// With --keep: write when an instance of a path took longer, as 'irqfd > 20ms'. PATH is one of 'trapline paths
-    /// --help', or a file.
-    #[arg(long, value_name = "PATH > TIME", requires = "keep", value_parser = until)]
-    pub until: Option<PathBound>,
+    /// --help', or a file. May be repeated.
+    #[arg(long, value_name = "PATH > TIME", requires = "keep", value_parser = path_bound)]
+    pub until: Vec<PathBound>,
 
     /// With --keep: write so many recordings, then end.
     #[arg(
@@ -193,7 +193,7 @@ fn kib(text: &str) -> Result<usize, String> {
 }
 
 /// Parses `PATH > TIME`.
-fn until(text: &str) -> Result<PathBound, String> {
+pub(in crate::commands) fn path_bound(text: &str) -> Result<PathBound, String> {
     let Some((path, bound)) = text.split_once('>') else {
         return Err("expected a path and a time, such as 'irqfd > 20ms'".to_owned());
     };
@@ -246,11 +246,11 @@ mod tests {
 
     #[test]
     fn bounds_of_paths_are_read() {
-        let read = until("irqfd > 20ms").unwrap();
+        let read = path_bound("irqfd > 20ms").unwrap();
         assert_eq!((read.path.as_str(), read.bound_ns), ("irqfd", 20_000_000));
-        assert_eq!(until("my.toml>1.5us").unwrap().bound_ns, 1500);
+        assert_eq!(path_bound("my.toml>1.5us").unwrap().bound_ns, 1500);
         for bad in ["irqfd", "> 1ms", "irqfd > soon", "irqfd > 20"] {
-            assert!(until(bad).is_err(), "{bad}");
+            assert!(path_bound(bad).is_err(), "{bad}");
         }
     }
 

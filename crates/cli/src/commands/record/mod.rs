@@ -6,7 +6,7 @@ pub(super) mod check;
 mod functions;
 pub(super) mod pairs;
 pub(super) mod plan;
-mod watch;
+pub(super) mod watch;
 
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -22,7 +22,7 @@ use record::file::Features;
 use record::{EventClock, Missing, OpenedEvents, Probes, Question, RecordPlan, Tracefs};
 use recording::{
     FlightRecorder, FlightRequest, GuestAgents, GuestsRequest, HostOutcome, HostRequest,
-    KeptPrivileges, KeptTime, LateWatch, OverwritingRecorder, RecordingNews, record_host, start,
+    KeptPrivileges, KeptTime, OverwritingRecorder, RecordingNews, record_host, start,
 };
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use source::{ReaderOptions, RecordingBytes};
@@ -31,7 +31,7 @@ use super::recording::{
     PrintedNews, asked_to_stop, command_is_there, give_away, measure, say_missing, say_rings,
     say_running, say_wrapped, this_program,
 };
-use crate::commands::record::args::{PathBound, RecordArgs};
+use crate::commands::record::args::RecordArgs;
 use budget::RecordingTrial;
 
 /// Runs the command.
@@ -99,12 +99,12 @@ pub(crate) fn run(args: &RecordArgs) -> Result<()> {
         asked: Arc::default(),
     };
     signal_hook::flag::register(SIGUSR1, Arc::clone(&request.asked))?;
-    let child = match &args.until {
-        None => overwriting(args, request, opened, before)?,
-        Some(until) => {
+    let child = match args.until.as_slice() {
+        [] => overwriting(args, request, opened, before)?,
+        _ => {
             let formats = record::tracing_data::of(&tracefs, opened.tracepoints(), &[])?;
             let head = watch::head(&opened, &before, formats)?;
-            watching((args, until), request, opened, before, &head, clock)?
+            watching(args, request, opened, before, &head, clock)?
         }
     };
     say_running(child, &args.command)?;
@@ -113,16 +113,16 @@ pub(crate) fn run(args: &RecordArgs) -> Result<()> {
 
 /// Events that are open, and what the recording says of them.
 pub(in crate::commands) struct ReadyRecording {
-    plan: RecordPlan,
-    tracefs: Tracefs,
-    opened: OpenedEvents,
+    pub(in crate::commands) plan: RecordPlan,
+    pub(in crate::commands) tracefs: Tracefs,
+    pub(in crate::commands) opened: OpenedEvents,
     /// What was asked for and this machine does not have.
-    missing: Vec<Missing>,
-    cost: Option<EventCosts>,
-    before: (Features, Vec<u8>),
-    later: KeptPrivileges,
+    pub(in crate::commands) missing: Vec<Missing>,
+    pub(in crate::commands) cost: Option<EventCosts>,
+    pub(in crate::commands) before: (Features, Vec<u8>),
+    pub(in crate::commands) later: KeptPrivileges,
     /// They go after the events that use them.
-    probes: Probes,
+    pub(in crate::commands) probes: Probes,
 }
 
 impl ReadyRecording {
@@ -210,9 +210,17 @@ impl ReadyRecording {
         args: &RecordArgs,
         facts: &Facts,
     ) -> Result<ReadyRecording> {
-        let mut ready = ReadyRecording::within_budget(args, facts, plan::asked(args))?;
+        let mut ready = ReadyRecording::as_asked(args, facts)?;
         ready.later.folders = true;
         Ok(ready)
+    }
+
+    /// The same of a command line that keeps the last seconds.
+    pub(in crate::commands) fn as_asked(
+        args: &RecordArgs,
+        facts: &Facts,
+    ) -> Result<ReadyRecording> {
+        ReadyRecording::within_budget(args, facts, plan::asked(args))
     }
 
     /// Records from now on until the command ends, time is over or somebody says so. Returns what it ended with, and
@@ -242,6 +250,11 @@ impl ReadyRecording {
     }
 }
 
+/// Returns what a command line would have recorded.
+pub(in crate::commands) fn planned(args: &RecordArgs, facts: &Facts) -> Result<RecordPlan> {
+    plan::plan(args, &plan::asked(args), facts)
+}
+
 /// Returns what reads counters again, and what was written to the kernel's log from now on: it is opened while that is
 /// allowed, as all else.
 fn count_again() -> impl Fn(&mut Facts) {
@@ -250,7 +263,7 @@ fn count_again() -> impl Fn(&mut Facts) {
 }
 
 /// Returns what reads the same of the last seconds that are kept, whenever they are written.
-fn count_kept() -> impl Fn(&mut Facts, &KeptTime) {
+pub(in crate::commands) fn count_kept() -> impl Fn(&mut Facts, &KeptTime) {
     let log = KernelLogTail::open();
     move |facts, kept| {
         let during_ns = kept.during_ns.as_ref();
@@ -278,7 +291,7 @@ fn overwriting(
 
 /// Keeps the last seconds until a path takes too long, and whatever else ends them. Returns the command.
 fn watching(
-    (args, until): (&RecordArgs, &PathBound),
+    args: &RecordArgs,
     request: FlightRequest<'_>,
     opened: OpenedEvents,
     before: (Features, Vec<u8>),
@@ -286,9 +299,8 @@ fn watching(
     clock: Option<EventClock>,
 ) -> Result<Option<Child>> {
     let head = head.reader(ReaderOptions::default())?;
-    let watch = watch::PathLimit::new(until, request.facts, &head)?;
-    let watch: Box<dyn LateWatch> = Box::new(watch);
-    let mut recorder = FlightRecorder::begin(request, opened, before, Some(watch), clock)?;
+    let watches = watch::all(&args.until, request.facts, &head)?;
+    let mut recorder = FlightRecorder::begin(request, opened, before, watches, clock)?;
     let mut child = start(&args.command)?;
     recorder.run(&mut child, &mut PrintedNews)?;
     Ok(child)

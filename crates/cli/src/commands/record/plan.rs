@@ -59,7 +59,7 @@ pub(super) fn plan(args: &RecordArgs, asked: &[Question], facts: &Facts) -> Resu
         }
     }
     events.extend(functions::planned(&args.function)?);
-    if let Some(until) = &args.until {
+    for until in &args.until {
         for one in of_path(&until.path)? {
             let known =
                 |there: &PlannedEvent| (&there.system, &there.name) == (&one.system, &one.name);
@@ -69,7 +69,7 @@ pub(super) fn plan(args: &RecordArgs, asked: &[Question], facts: &Facts) -> Resu
         }
     }
     // Where no event triggers, nobody has to look at any before something has happened.
-    let overwriting = args.keep.filter(|_| args.until.is_none());
+    let overwriting = args.keep.filter(|_| args.until.is_empty());
     let ring_bytes = match (args.ring, overwriting) {
         (Some(kib), _) => kib.saturating_mul(1024),
         (None, Some(keep)) => record::ring_bytes(keep, args.memory),

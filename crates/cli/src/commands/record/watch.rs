@@ -15,7 +15,7 @@ use crate::commands::record::args::PathBound;
 
 /// Returns what stands before the records that are watched. `formats` are those of the events, without the kernel's
 /// functions, which are megabytes that nobody needs for that.
-pub(super) fn head(
+pub(in crate::commands) fn head(
     opened: &OpenedEvents,
     (features, side): &(Features, Vec<u8>),
     formats: Vec<u8>,
@@ -26,15 +26,28 @@ pub(super) fn head(
     Ok(RecordingBytes::from_bytes("what is recorded", head)?)
 }
 
+/// Begins to watch paths.
+pub(in crate::commands) fn all<'r>(
+    bounds: &'r [PathBound],
+    facts: &Facts,
+    head: &'r RecordingReader<'_>,
+) -> Result<Vec<Box<dyn LateWatch + 'r>>> {
+    let watches = bounds.iter().map(|bound| {
+        let limit = PathLimit::new(bound, facts, head)?;
+        Ok(Box::new(limit) as Box<dyn LateWatch + 'r>)
+    });
+    watches.collect()
+}
+
 /// A path, and how long its instances may take.
-pub(super) struct PathLimit<'r> {
+struct PathLimit<'r> {
     path: &'r str,
     watch: PathWatch<'r>,
 }
 
 impl<'r> PathLimit<'r> {
     /// Begins to watch the path that was named.
-    pub(super) fn new(
+    fn new(
         until: &'r PathBound,
         facts: &Facts,
         head: &'r RecordingReader<'_>,

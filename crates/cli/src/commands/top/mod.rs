@@ -19,6 +19,7 @@ use doubts::DoubtKind;
 use event::Quality;
 use render::ClockUnit;
 use render::{quality, top};
+use rustix::thread::CapabilitySet;
 
 use crate::answer::Answer;
 use crate::commands::top::args::{TopArgs, TopBy};
@@ -48,7 +49,13 @@ pub(crate) fn run(args: &TopArgs) -> Result<()> {
     }
     let sockets = args.prometheus.as_ref().map(exporter::bind).transpose()?;
     let watch = Watch::start(args.mtree.as_deref(), args.events)?;
-    watch.give_away(args.prometheus.is_some());
+    // The process that speaks HTTP becomes another user, also where programs that are started gain nothing
+    // (no_new_privs), and is ended where it does not end itself.
+    let of_server = CapabilitySet::SETUID | CapabilitySet::SETGID | CapabilitySet::KILL;
+    watch.give_away(match args.prometheus {
+        Some(_) => of_server,
+        None => CapabilitySet::empty(),
+    });
     match sockets {
         Some(sockets) => exporter::serve(watch, &sockets, &choice),
         None if args.once => once(watch, args, &choice),

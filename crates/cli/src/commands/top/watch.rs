@@ -70,21 +70,16 @@ impl Watch {
         })
     }
 
-    /// Gives away what the process may do and counting needs no more. Who `serves` what is counted starts a process
-    /// that becomes another user.
-    pub(super) fn give_away(&self, serves: bool) {
+    /// Gives away what the process may do and counting needs no more, but for what is `also` needed as far as it is
+    /// there.
+    pub(in crate::commands) fn give_away(&self, also: CapabilitySet) {
         let effective = effective();
-        let mut left = match self.counter {
+        let left = match self.counter {
             // Kernels before 5.19 look at CAP_BPF for each reading of a map.
             Counter::Programs(_) => CapabilitySet::BPF,
             Counter::Rings(_) => CapabilitySet::empty(),
         };
-        if serves {
-            // The process that speaks HTTP becomes another user, also where programs that are started gain nothing
-            // (no_new_privs), and is ended where it does not end itself.
-            let other_user = CapabilitySet::SETUID | CapabilitySet::SETGID | CapabilitySet::KILL;
-            left |= effective & other_user;
-        }
+        let left = left | effective & also;
         if effective.contains(left) {
             // Whether giving the rest away succeeds or not, everything works.
             let _ = rustix::thread::set_capabilities(
@@ -99,7 +94,7 @@ impl Watch {
     }
 
     /// Looks again which VMs there are, and which of the threads that were followed.
-    pub(super) fn look(&mut self) -> Result<()> {
+    pub(in crate::commands) fn look(&mut self) -> Result<()> {
         let facts = host::collect(Path::new("/"));
         let vcpus = self.last.vcpus.iter().map(|vcpu| vcpu.tid);
         let threads = self.last.threads.iter().map(|thread| thread.tid);
@@ -168,6 +163,11 @@ impl Watch {
         Ok(self.total()?.since(&last))
     }
 
+    /// Returns how it counts.
+    pub(in crate::commands) fn way(&self) -> &CountingWay {
+        &self.way
+    }
+
     /// Names what was counted.
     pub(in crate::commands) fn named(&self, counted: &Snapshot, choice: &Choice) -> NamedCounts {
         let mtree = self.devices.as_ref().and_then(DeviceNames::mtree);
@@ -177,7 +177,7 @@ impl Watch {
     }
 
     /// Returns what this kernel does not tell, and what of the map of devices was not understood.
-    pub(super) fn warnings(&self) -> Vec<String> {
+    pub(in crate::commands) fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         match &self.counter {
             Counter::Programs(live) => {

@@ -1,4 +1,4 @@
-//! The commands that `why` stands for, as one types them: what it does is what they do.
+//! The commands that `why` and `watch` stand for, as one types them: what they do is what these do.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -13,10 +13,10 @@ use crate::commands::record::args::RecordArgs;
 use crate::commands::report::args::ReportArgs;
 
 /// `trapline record ...`.
-pub(super) struct RecordLine(Vec<OsString>);
+pub(in crate::commands) struct RecordLine(Vec<OsString>);
 
 /// `trapline report ...`.
-pub(super) struct ReportLine(Vec<OsString>);
+pub(in crate::commands) struct ReportLine(Vec<OsString>);
 
 /// `trapline diagnose --domain ...`.
 pub(super) struct DiagnoseLine(Vec<OsString>);
@@ -80,26 +80,38 @@ impl RecordLine {
         RecordLine(words)
     }
 
+    /// Returns the command that keeps what these words say.
+    pub(in crate::commands) fn keeping(more: Vec<OsString>) -> RecordLine {
+        let mut words = vec!["record".into()];
+        words.extend(more);
+        RecordLine(words)
+    }
+
     /// Returns it as `record` takes it.
-    pub(super) fn args(&self) -> Result<RecordArgs> {
+    pub(in crate::commands) fn args(&self) -> Result<RecordArgs> {
         Ok(RecordParser::try_parse_from(&self.0)?.args)
     }
 
     /// Returns it as one types it.
-    pub(super) fn shown(&self) -> String {
+    pub(in crate::commands) fn shown(&self) -> String {
         line(&self.0)
     }
 }
 
 impl ReportLine {
     /// Returns the command that writes the page of a recording's folder, or of a file.
-    pub(super) fn new(input: &Path, page: &Path) -> ReportLine {
+    pub(in crate::commands) fn new(input: &Path, page: &Path) -> ReportLine {
         ReportLine(vec![
             "report".into(),
             input.into(),
             "-o".into(),
             page.into(),
         ])
+    }
+
+    /// Returns its words, without the program's name.
+    pub(in crate::commands) fn words(&self) -> &[OsString] {
+        &self.0
     }
 
     /// Returns it as `report` takes it.

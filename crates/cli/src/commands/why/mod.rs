@@ -6,7 +6,7 @@
 
 pub(crate) mod args;
 mod choice;
-mod line;
+pub(super) mod line;
 mod survey;
 
 use std::collections::BTreeSet;
