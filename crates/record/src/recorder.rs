@@ -66,8 +66,8 @@ impl HostRecorder {
         self.file.length() + 2 * self.live.at_most()
     }
 
-    /// Writes what the rings have, all of them at once: a write costs as much as a few hundred bytes. Then what programs
-    /// in the kernel have written.
+    /// Writes what the rings have, all of them at once: a write costs as much as a few hundred bytes. Then what
+    /// programs in the kernel have written.
     fn drain(&mut self) -> Result<(), RecordError> {
         self.live.gather();
         let written = self.live.written();

@@ -284,8 +284,8 @@ impl Diagnosis {
     }
 }
 
-/// Says of findings that recording may have caused part of them. It stands above them, but for what is severer and likely:
-/// who recorded a guest that hardly runs asks for that first.
+/// Says of findings that recording may have caused part of them. It stands above them, but for what is severer and
+/// likely: who recorded a guest that hardly runs asks for that first.
 fn disturbed(findings: &mut Vec<Finding>) {
     let disturbs = |one: &Finding| one.precedence == Precedence::Disturbing;
     let Some(at) = findings.iter().position(disturbs) else {
