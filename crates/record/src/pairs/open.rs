@@ -310,7 +310,10 @@ impl OpenPair {
     /// Takes what programs have written out of the rings, as perf would have written it.
     pub(crate) fn take(&mut self, out: &mut Vec<u8>) {
         for ring in &mut self.rings {
-            for record in ring.written().records() {
+            let written = ring.written();
+            // What comes from here on is taken next time.
+            let had = written.len();
+            for record in written.records() {
                 let bytes = [record.first, record.second].concat();
                 if record.kind() != SAMPLE {
                     out.extend(bytes);
@@ -323,7 +326,7 @@ impl OpenPair {
                 let patched = of.and_then(|of| sample_patch::patched(&bytes, of.size));
                 out.extend(patched.unwrap_or_default());
             }
-            ring.take(ring.waiting());
+            ring.take(had);
         }
     }
 
