@@ -111,14 +111,14 @@ fn rows_of(table: &Table, document: &Value) -> Vec<Value> {
         _ if name.ends_with("-because") => list(&path["slow"]["because"]),
         _ if name.ends_with("-dropped") => {
             let dropped = path["dropped"].as_object().cloned().unwrap_or_default();
-            let rows = dropped.values();
-            rows.map(|count| serde_json::json!({ "count": count }))
-                .collect()
+            let one = |count: &Value| serde_json::json!({ "count": count });
+            dropped.values().map(one).collect()
         }
         _ if name.starts_with("path-") => with_total(&path["stages"]),
         "compare-changes" => list(&document["changes"]),
         "compare-likely" => list(&document["likely"]),
         "compare-noise" => list(&document["noise"]),
+        "irqs-between-vcpus" => list(&document["ipis"]["by_distance"]),
         _ => list(&document["rows"]),
     }
 }

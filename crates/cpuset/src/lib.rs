@@ -10,8 +10,12 @@ assert_eq!(set.to_string(), "0-3,8");
 */
 #![forbid(unsafe_code)]
 
+mod nodes;
+
 use std::fmt;
 use std::str::FromStr;
+
+pub use nodes::{NodeDistance, NodeMap};
 
 /// How many CPUs a machine has at most: `NR_CPUS` of the largest configurations (x86 with `MAXSMP`, powerpc;
 /// `arch/*/Kconfig`). KVM allows a VM no more vCPUs (`KVM_MAX_VCPUS`). Whoever keeps something by CPU believes no

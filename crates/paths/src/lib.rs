@@ -29,7 +29,6 @@ mod engine;
 mod interrupts;
 pub mod lang;
 mod ledger;
-mod nodes;
 mod notes;
 mod report;
 mod shared_interrupts;
@@ -49,7 +48,7 @@ pub use report::{
 pub use slow::ThresholdOrigin;
 pub use tally::DropReason;
 pub use tasks::{TaskKind, TaskRun};
-pub use traits::{InstanceTrait, InterruptLine, NodeDistance};
+pub use traits::{InstanceTrait, InterruptLine};
 pub use uses::{AccessReport, DeviceReport};
 
 mod builtin {

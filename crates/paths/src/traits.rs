@@ -1,5 +1,6 @@
 //! What one instance can have and another not.
 
+use cpuset::NodeDistance;
 use event::ExitReason;
 use model::GuestAccess;
 use rustc_hash::FxHashMap;
@@ -73,15 +74,6 @@ pub enum InterruptLine {
     Gsi(u32),
     /// Not recorded.
     Unknown,
-}
-
-/// How far the NUMA nodes of two CPUs are from each other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum NodeDistance {
-    /// They are one.
-    Same,
-    /// They are two, at this distance, where that is known.
-    Other(Option<u32>),
 }
 
 /// The levels that a count is known by: 1, 2, 4 and so on up to it.

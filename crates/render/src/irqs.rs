@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use analysis::{GicIrq, IrqGuest, IrqHandler, IrqRow, IrqsReport, Picture, Stats};
+use analysis::{GicIrq, IpisReport, IrqGuest, IrqHandler, IrqRow, IrqsReport, Picture, Stats};
 use doubts::Doubts;
 use model::Vm;
 use serde::Serialize;
@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::amounts::of_any;
 use crate::html::Frame;
+use crate::ipis::{self, IpisDocument};
 use crate::part::PicturePart;
 use crate::row_doubts::{RowScope, with_doubts};
 use crate::schema::HasShape;
@@ -323,11 +324,23 @@ pub struct IrqsDocument {
     /// Those before and behind what the host's recording shows of their vCPUs, which are in no row either.
     #[serde(skip_serializing_if = "Option::is_none")]
     guest_outside: Option<u64>,
+    /// Those that vCPUs send each other.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ipis: Option<IpisDocument>,
+}
+
+impl IrqsDocument {
+    /// Adds those that vCPUs send each other, by how far their CPUs are apart.
+    #[must_use]
+    pub fn with_ipis(mut self, report: &IpisReport) -> IrqsDocument {
+        self.ipis = ipis::document(report);
+        self
+    }
 }
 
 shape!(IrqsDocument {
     rows: with_doubts(columns_with_guests(), &Doubts::default(), |_| RowScope::default()).shape().list(),
-    unresolved, guest_unplaced?, guest_outside?
+    unresolved, guest_unplaced?, guest_outside?, ipis?
 });
 
 /// Returns the columns that a report has.
@@ -349,6 +362,7 @@ pub fn document(report: &IrqsReport, vms: &[Vm], doubts: &Doubts) -> IrqsDocumen
         unresolved: report.unresolved,
         guest_unplaced: report.unplaced,
         guest_outside: report.outside,
+        ipis: None,
     }
 }
 
@@ -362,6 +376,7 @@ pub(crate) const PART: PicturePart = PicturePart {
     document: |picture| {
         let doubts = picture.quality.all_doubts();
         let document = document(&picture.irqs, &picture.info.vms, &doubts);
+        let document = document.with_ipis(&picture.ipis);
         picture
             .irqs
             .recorded
@@ -369,13 +384,21 @@ pub(crate) const PART: PicturePart = PicturePart {
     },
     shape: IrqsDocument::shape,
     html,
-    text: |picture, layout| table(&picture.irqs, &picture.info.vms, layout),
+    text: |picture, layout| {
+        let text = table(&picture.irqs, &picture.info.vms, layout);
+        let ipis = ipis::table(&picture.ipis, layout);
+        match ipis.is_empty() {
+            true => text,
+            false => format!("{text}\n{ipis}"),
+        }
+    },
 };
 
 fn html(picture: &Picture, frame: &Frame<'_>) -> String {
     let vms = &picture.info.vms;
     let labels = model::vm_names(vms);
-    columns().html(rows(&picture.irqs, vms, &labels), frame)
+    let table = columns().html(rows(&picture.irqs, vms, &labels), frame);
+    table + &ipis::html(&picture.ipis, frame)
 }
 
 /// Returns the rows as CSV.

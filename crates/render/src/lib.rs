@@ -33,6 +33,7 @@ mod guest_tasks;
 pub mod html;
 pub mod info;
 pub mod interrupts;
+pub mod ipis;
 pub mod irqs;
 pub mod json;
 mod layout;
@@ -198,6 +199,7 @@ fn irq_tables() -> Vec<(&'static str, String)> {
             "`irqs` with recordings of guests: `rows[].guest.handlers`",
             irqs::handler_columns().described(),
         ),
+        ("`irqs`: `ipis.by_distance`", ipis::columns().described()),
     ]
 }
 

@@ -1,8 +1,9 @@
 //! The interrupts of vCPUs, and what handled them in their guests.
 
-use analysis::{GuestIrqs, Irqs, IrqsReport};
+use analysis::{GuestIrqs, Ipis, IpisReport, Irqs, IrqsReport};
 use event::Quality;
 use model::Vm;
+use paths::Paths;
 
 use crate::{Error, GuestPairing, OpenRecording, RequiredEvents};
 
@@ -11,6 +12,8 @@ use crate::{Error, GuestPairing, OpenRecording, RequiredEvents};
 pub struct RecordingInterrupts {
     /// By vCPU and vector.
     pub report: IrqsReport,
+    /// Those that vCPUs send each other, by how far their CPUs are apart.
+    pub ipis: IpisReport,
     /// The VMs whose vCPUs they are.
     pub vms: Vec<Vm>,
     /// What has to be known of the recordings.
@@ -27,6 +30,11 @@ impl OpenRecording<'_> {
         let guests = &paired.guests;
         let mut question = self.question(paired);
         let irqs = question.add(Irqs::new());
+        let mut follower = Paths::new(paths::builtin("ipi").into_iter().collect());
+        follower.only(self.instances());
+        self.locate(&mut follower);
+        let ipis = question.add(Ipis::new(&mut follower).on_nodes(&self.nodes()));
+        question.add(follower);
         let vcpus = guests.iter().zip(1..).flat_map(|(guest, machine)| {
             let vcpus = guest.vcpus().iter();
             vcpus.map(move |(number, tid)| (machine, *number, *tid))
@@ -56,6 +64,7 @@ impl OpenRecording<'_> {
         )?;
         Ok(RecordingInterrupts {
             report,
+            ipis: answers.take(ipis).report(),
             vms: walked.machine.vms(),
             quality: answers.quality.clone(),
         })

@@ -319,7 +319,7 @@ impl OpenRecording<'_> {
         };
         let window = || self.window();
         let agents = has_agents(self.header());
-        let ipis = Ipis::new(&mut follower);
+        let ipis = Ipis::new(&mut follower).on_nodes(&self.nodes());
         if options.timeline {
             // It marks every instance, and keeps examples.
             follower.list();

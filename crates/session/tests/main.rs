@@ -6,5 +6,6 @@ mod folded_stacks;
 mod guest_pictures;
 mod guest_stacks;
 mod guests;
+mod ipis_by_distance;
 mod kernel_names;
 mod watch;

@@ -4,15 +4,18 @@
 //! controller's command register (ICR) is one, and what its target was doing when the sender left its guest is known
 //! from the target's own exits and entries: in a halt, in its guest, or in another exit.
 
+mod apart;
 mod destination;
 mod tally;
 
+use cpuset::{NodeMap, NumaNode};
 use event::{Data, Event, EventType, ExitReason, Kind, MmioAccess, index_of};
 use model::Machine;
 use paths::{CompletedInstance, InstanceTrait, Paths, VcpuActivity};
 use rustc_hash::FxHashMap;
 
 use crate::analysis::{Analysis, Context, EventDetail, Needs, Note, States, Turn};
+pub use apart::{IpiDistance, IpiDistanceRow};
 use destination::Destination;
 pub use tally::IpiSums;
 use tally::{IpiTally, SentIpi, Target};
@@ -36,6 +39,12 @@ pub struct IpisReport {
     pub followed: IpiSums,
     /// From writes of the ICR; a target in a halt may have been polling.
     pub written: IpiSums,
+    /// Those of the path, and where there are none those of writes, by how far the host CPUs of sender and target are
+    /// from each other. Without those that are the doing of the recorder's agent; with those that came alone. How soon
+    /// a vCPU in an exit of its own gets an interrupt no write shows: such ones are not here.
+    pub by_distance: Vec<IpiDistanceRow>,
+    /// Whether the NUMA node of any of the host's CPUs is known.
+    pub nodes: bool,
 }
 
 /// What a vCPU does, as far as exits show.
@@ -58,12 +67,12 @@ struct IpiVcpu {
     since: u64,
     /// Its last exit.
     exit_at: u64,
-    /// The last halt that is over.
-    halt: Option<(u64, u64)>,
+    /// The last halt that is over, and the CPU on which it ended.
+    halt: Option<(u64, u64, i32)>,
     /// The destination that it wrote to the upper half of the ICR.
     icr2: Option<u32>,
-    /// Interrupts under way to it: when they were sent, and what it was doing.
-    to: Vec<(u64, Target)>,
+    /// Interrupts under way to it: when and on which CPU they were sent, and what it was doing.
+    to: Vec<(u64, i32, Target)>,
 }
 
 /// Steps of a chain of the path, by number.
@@ -90,6 +99,8 @@ pub struct Ipis {
     by_number: FxHashMap<(i32, u32), u32>,
     /// By process, its vCPUs.
     by_pid: FxHashMap<i32, Vec<u32>>,
+    /// The host's NUMA nodes.
+    nodes: NodeMap,
 }
 
 impl Ipis {
@@ -113,6 +124,13 @@ impl Ipis {
             steps,
             ..Ipis::default()
         }
+    }
+
+    /// Says which NUMA nodes the host has; a guest's virtual ones are others.
+    #[must_use]
+    pub fn on_nodes(mut self, nodes: &[NumaNode]) -> Ipis {
+        self.nodes = NodeMap::of(nodes);
+        self
     }
 
     /// Takes what others noted.
@@ -150,7 +168,7 @@ impl Ipis {
                 };
                 let vcpu = &mut self.vcpus[at];
                 if !exit.inner {
-                    vcpu.over(event.time);
+                    vcpu.over(event.time, event.cpu);
                 }
                 vcpu.inside = match exit.reason.is_waiting() {
                     true => VcpuDoing::Halt,
@@ -164,7 +182,7 @@ impl Ipis {
                     return;
                 };
                 let vcpu = &mut self.vcpus[at];
-                vcpu.over(event.time);
+                vcpu.over(event.time, event.cpu);
                 // One that runs takes an interrupt by an exit that says so; what else it left its guest for
                 // shows nothing of how soon it got it.
                 let interrupted =
@@ -173,7 +191,7 @@ impl Ipis {
                 let pid = Some(vcpu.pid).filter(|pid| *pid > 0);
                 vcpu.inside = VcpuDoing::Guest;
                 vcpu.since = event.time;
-                for &(sent, target) in &to {
+                for &(sent, from, target) in &to {
                     let target = match target {
                         Target::Awake if !interrupted => Target::Other,
                         target => target,
@@ -185,6 +203,8 @@ impl Ipis {
                         ns: event.time.saturating_sub(sent),
                         waking_ns: None,
                         waited_ns: 0,
+                        distance: IpiDistance::of(&self.nodes, from, event.cpu)
+                            .filter(|_| target != Target::Other),
                     };
                     self.written.add(one, &self.traffic);
                 }
@@ -279,7 +299,7 @@ impl Ipis {
             let (target, over) = vcpu.at(sent);
             let pid = Some(vcpu.pid).filter(|pid| *pid > 0);
             match over {
-                Some(over) => {
+                Some((over, cpu)) => {
                     let one = SentIpi {
                         sent,
                         target,
@@ -287,10 +307,11 @@ impl Ipis {
                         ns: over.saturating_sub(sent),
                         waking_ns: None,
                         waited_ns: 0,
+                        distance: IpiDistance::of(&self.nodes, event.cpu, cpu),
                     };
                     self.written.add(one, &self.traffic);
                 }
-                None if vcpu.to.len() < MAX_TO => vcpu.to.push((sent, target)),
+                None if vcpu.to.len() < MAX_TO => vcpu.to.push((sent, event.cpu, target)),
                 None => {}
             }
         }
@@ -298,9 +319,15 @@ impl Ipis {
 
     /// Returns what was found, after the walk.
     pub fn report(&self) -> IpisReport {
+        let followed = self.followed.by_distance();
         IpisReport {
             followed: self.followed.report(),
             written: self.written.report(),
+            by_distance: match followed.is_empty() {
+                true => self.written.by_distance(),
+                false => followed,
+            },
+            nodes: self.nodes.is_known(),
         }
     }
 }
@@ -309,7 +336,11 @@ impl Ipis {
     /// One instance of the path.
     fn followed(&self, instance: &CompletedInstance, machine: &Machine) -> SentIpi {
         let steps = self.steps.get(instance.chain).copied().unwrap_or_default();
-        followed(instance, steps, machine, machine.seen().switches)
+        let cpus = instance.reached.first().zip(instance.reached.last());
+        SentIpi {
+            distance: cpus.and_then(|(from, to)| IpiDistance::of(&self.nodes, from.cpu, to.cpu)),
+            ..followed(instance, steps, machine, machine.seen().switches)
+        }
     }
 }
 
@@ -360,19 +391,19 @@ impl Analysis for Ipis {
 
 impl IpiVcpu {
     /// A halt is over.
-    fn over(&mut self, time: u64) {
+    fn over(&mut self, time: u64, cpu: i32) {
         if matches!(self.inside, VcpuDoing::Halt) {
-            self.halt = Some((self.since, time));
+            self.halt = Some((self.since, time, cpu));
         }
     }
 
-    /// What it was doing at a time shortly before, and when it had entered its guest since, if it has.
-    fn at(&self, time: u64) -> (Target, Option<u64>) {
-        if let Some((from, to)) = self.halt
+    /// What it was doing at a time shortly before, and when and on which CPU it had entered its guest since, if it has.
+    fn at(&self, time: u64) -> (Target, Option<(u64, i32)>) {
+        if let Some((from, to, cpu)) = self.halt
             && from <= time
             && time < to
         {
-            return (Target::Halted, Some(to));
+            return (Target::Halted, Some((to, cpu)));
         }
         match self.inside {
             VcpuDoing::Halt if self.since <= time => (Target::Halted, None),
@@ -427,5 +458,6 @@ fn followed(
         ns: end.saturating_sub(sent).saturating_sub(waited_ns),
         waking_ns: waking_ns.filter(|_| !queued),
         waited_ns,
+        distance: None,
     }
 }

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 
+use super::apart::{DistanceSums, IpiDistance, IpiDistanceRow};
 use crate::Stats;
 
 /// An interrupt this close to traffic between the recorder and its agent in a guest is taken to be of the agent's
@@ -66,6 +67,8 @@ pub(super) struct SentIpi {
     pub(super) ns: u64,
     pub(super) waking_ns: Option<u64>,
     pub(super) waited_ns: u64,
+    /// How far its target's CPU was from its sender's, where both are known.
+    pub(super) distance: Option<IpiDistance>,
 }
 
 /// Sums, and interrupts that may yet turn out to be the agent's.
@@ -77,6 +80,7 @@ pub(super) struct IpiTally {
     /// Those to halted vCPUs in it.
     inside: Vec<SentIpi>,
     slices: u64,
+    by_distance: DistanceSums,
 }
 
 impl IpiTally {
@@ -122,6 +126,10 @@ impl IpiTally {
     }
 
     fn count(&mut self, one: SentIpi) {
+        if let Some(distance) = one.distance {
+            let halted = one.target == Target::Halted;
+            self.by_distance.add(distance, one.ns, halted);
+        }
         match one.target {
             Target::Halted => {
                 let slice = one.sent >> SLICE_BITS;
@@ -162,6 +170,11 @@ impl IpiTally {
         self.slice_ends(u64::MAX);
     }
 
+    /// Returns them by distance.
+    pub(super) fn by_distance(&self) -> Vec<IpiDistanceRow> {
+        self.by_distance.rows()
+    }
+
     pub(super) fn report(&self) -> IpiSums {
         let mut sums = self.sums.clone();
         sums.active_ns = self.slices << SLICE_BITS;
@@ -181,6 +194,7 @@ mod tests {
             ns,
             waking_ns: Some(ns / 2),
             waited_ns: 0,
+            distance: Some(IpiDistance::SameCpu),
         }
     }
 

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use clap::Args;
 use render::ClockUnit;
-use render::irqs;
+use render::{ipis, irqs};
 use session::RecordingInterrupts;
 
 use crate::answer::Answer;
@@ -43,6 +43,15 @@ Interrupts that came while the same vector was still waiting are accepted and no
 injected: the guest gets them once. What a vector is for, the guest's own recording
 says, or its /proc/interrupts. This needs 'trapline record --for paths' (or
 'trace-cmd record -e kvm').
+
+Where interrupts from vCPU to vCPU were recorded, another table has them by how
+far the host CPU of the target is from that of the sender: the same CPU, the same
+NUMA node, or another node and its distance, as the firmware has it (10 is the
+node itself). The nodes are the host's, from --facts (the JSON of 'trapline
+facts'), else from the recording, which has no distances.
+  IPIs         how many, without those that the recorder's agent in a guest causes
+  halted       how many of them were for a halted vCPU, which has to be woken
+  p50 p99 max  from sending to the entry of the target
 
 With recordings of guests beside it, two more tables say what the guests did. The
 first has a row for each vector that was injected:
@@ -86,6 +95,7 @@ pub(crate) fn run(args: &IrqsArgs) -> Result<()> {
     let paired = host.paired(&recording)?;
     let RecordingInterrupts {
         report,
+        ipis: sent,
         vms,
         quality,
     } = recording.interrupts(&paired)?;
@@ -102,11 +112,16 @@ pub(crate) fn run(args: &IrqsArgs) -> Result<()> {
         || {
             let layout = answer.layout(args.limit.unwrap_or(usize::MAX));
             let mut text = irqs::table(&report, &vms, layout);
+            let ipis = ipis::table(&sent, answer.layout(usize::MAX));
+            if !ipis.is_empty() {
+                text.push('\n');
+                text.push_str(&ipis);
+            }
             text.push('\n');
             text.push_str(&output::quality(&names.join(", "), quality));
             text
         },
-        || irqs::document(&report, &vms, &quality.all_doubts()),
+        || irqs::document(&report, &vms, &quality.all_doubts()).with_ipis(&sent),
         |clock| irqs::csv(&report, &vms, clock),
     )
 }

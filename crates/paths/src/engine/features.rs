@@ -25,7 +25,7 @@ impl Paths {
         }
         let roles = &self.index.roles[index_of(live.chain)];
         let held = |role: Option<usize>| role.and_then(|role| live.role(role));
-        if path.by == Some(PathGrouping::NodeDistance) {
+        if path.by == Some(PathGrouping::NodeDistance) && self.nodes.has_several() {
             let on_host = || live.reached().iter().filter(|one| one.machine == 0);
             let cpus = on_host().next().zip(on_host().next_back());
             let distance = cpus.and_then(|(a, b)| self.nodes.distance(a.cpu, b.cpu));

@@ -26,7 +26,7 @@ mod watchers;
 
 use std::ops::Range;
 
-use cpuset::{CpuSet, NumaNode};
+use cpuset::{CpuSet, NodeMap, NumaNode};
 use event::{Data, Event, EventType, Isa, NONE, index_of};
 use model::Machine;
 use rustc_hash::FxHashMap;
@@ -35,7 +35,6 @@ use crate::interrupts::InterruptTargets;
 use crate::lang::{
     ComparisonOperand, ComparisonOperator, EventAttribute, EventCondition, PathDefinition,
 };
-use crate::nodes::NodeMap;
 use crate::shared_interrupts::SharedInterrupts;
 use crate::tally::PathTally;
 use crate::tasks::{self, InterruptSource, PathTasks};

@@ -1,5 +1,6 @@
 //! What steps, threads, accesses and traits are called.
 
+use cpuset::NodeDistance;
 use event::{ExitReason, SystemRegister};
 use model::{GuestAccess, Machine};
 
@@ -7,7 +8,7 @@ use crate::engine::Paths;
 use crate::lang::PathDefinition;
 use crate::notes::{VcpuActivity, WakeSource};
 use crate::tasks::{TaskKind, TaskRun};
-use crate::traits::{InstanceTrait, InterruptLine, NodeDistance};
+use crate::traits::{InstanceTrait, InterruptLine};
 
 /// What texts are made with.
 pub(super) struct PathWords<'a> {

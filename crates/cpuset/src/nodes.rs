@@ -1,26 +1,35 @@
 //! On which NUMA node CPUs are, and how far nodes are from each other.
 
-use cpuset::{CpuSet, NumaNode, cpu_index};
+use crate::{NumaNode, cpu_index};
 
-use crate::traits::NodeDistance;
+/// How far the NUMA nodes of two CPUs are from each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum NodeDistance {
+    /// They are one.
+    Same,
+    /// They are two, at this distance, where that is known (10 is the node itself).
+    Other(Option<u32>),
+}
 
-/// The nodes of the host, by CPU.
-#[derive(Debug, Default)]
-pub(crate) struct NodeMap {
+/// The nodes of a machine, by CPU.
+#[derive(Debug, Clone, Default)]
+pub struct NodeMap {
     /// By CPU, one more than the place of its node; 0 where it is on none.
     cpus: Vec<u16>,
     /// By place of both nodes.
     distances: Vec<Vec<u32>>,
+    /// How many nodes have CPUs.
+    with_cpus: usize,
 }
 
 impl NodeMap {
-    /// Makes one of a machine's nodes. A machine of one node has no distances to tell apart: then nothing is known.
-    pub(crate) fn of(nodes: &[NumaNode]) -> NodeMap {
-        let mut map = NodeMap::default();
-        let with_cpus = nodes.iter().filter(|node| node.cpus != CpuSet::new());
-        if with_cpus.count() < 2 {
-            return map;
-        }
+    /// Makes one of a machine's nodes.
+    pub fn of(nodes: &[NumaNode]) -> NodeMap {
+        let with_cpus = nodes.iter().filter(|node| !node.cpus.is_empty());
+        let mut map = NodeMap {
+            with_cpus: with_cpus.count(),
+            ..NodeMap::default()
+        };
         let mut nodes: Vec<&NumaNode> = nodes.iter().collect();
         nodes.sort_by_key(|node| node.node);
         for (node, number) in nodes.iter().zip(1u16..) {
@@ -38,8 +47,18 @@ impl NodeMap {
         map
     }
 
+    /// Returns whether the node of any CPU is known.
+    pub fn is_known(&self) -> bool {
+        self.with_cpus > 0
+    }
+
+    /// Returns whether there are several nodes with CPUs, so that there are distances to tell apart.
+    pub fn has_several(&self) -> bool {
+        self.with_cpus > 1
+    }
+
     /// Returns how far two CPUs' nodes are from each other, if both are known.
-    pub(crate) fn distance(&self, from: i32, to: i32) -> Option<NodeDistance> {
+    pub fn distance(&self, from: i32, to: i32) -> Option<NodeDistance> {
         let node = |cpu: i32| {
             let number = self.cpus.get(cpu_index(cpu)?)?;
             usize::from(*number).checked_sub(1)
@@ -84,7 +103,10 @@ mod tests {
         // perf.data has no distances.
         let map = NodeMap::of(&[node(0, "0", &[]), node(1, "1", &[])]);
         assert_eq!(map.distance(0, 1), Some(NodeDistance::Other(None)));
-        let one = NodeMap::of(&[node(0, "0-7", &[10])]);
-        assert_eq!(one.distance(0, 1), None);
+        // One node has no distances to tell apart.
+        let one = NodeMap::of(&[node(0, "0-7", &[10]), node(1, "", &[20])]);
+        assert_eq!(one.distance(0, 1), Some(NodeDistance::Same));
+        assert!(one.is_known() && !one.has_several());
+        assert!(!NodeMap::of(&[]).is_known());
     }
 }
