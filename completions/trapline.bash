@@ -25,6 +25,9 @@ _trapline() {
             trapline,compare)
                 cmd="trapline__subcmd__compare"
                 ;;
+            trapline,counters)
+                cmd="trapline__subcmd__counters"
+                ;;
             trapline,diagnose)
                 cmd="trapline__subcmd__diagnose"
                 ;;
@@ -75,9 +78,6 @@ _trapline() {
                 ;;
             trapline,vcpus)
                 cmd="trapline__subcmd__vcpus"
-                ;;
-            trapline,watch)
-                cmd="trapline__subcmd__watch"
                 ;;
             trapline,why)
                 cmd="trapline__subcmd__why"
@@ -145,6 +145,9 @@ _trapline() {
             trapline__subcmd__help,compare)
                 cmd="trapline__subcmd__help__subcmd__compare"
                 ;;
+            trapline__subcmd__help,counters)
+                cmd="trapline__subcmd__help__subcmd__counters"
+                ;;
             trapline__subcmd__help,diagnose)
                 cmd="trapline__subcmd__help__subcmd__diagnose"
                 ;;
@@ -196,9 +199,6 @@ _trapline() {
             trapline__subcmd__help,vcpus)
                 cmd="trapline__subcmd__help__subcmd__vcpus"
                 ;;
-            trapline__subcmd__help,watch)
-                cmd="trapline__subcmd__help__subcmd__watch"
-                ;;
             trapline__subcmd__help,why)
                 cmd="trapline__subcmd__help__subcmd__why"
                 ;;
@@ -233,7 +233,7 @@ _trapline() {
 
     case "${cmd}" in
         trapline)
-            opts="-h -V --color --strict --help --version why report diagnose compare rules info events exits vcpus irqs paths flame sched record agent overhead bench export top watch facts help"
+            opts="-h -V --color --strict --help --version why report diagnose compare rules info events exits vcpus irqs counters paths flame sched record agent overhead bench export top facts help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1072,6 +1072,80 @@ _trapline() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        trapline__subcmd__counters)
+            opts="-i -h --input --guest --limit --format --json --csv --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --strict --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --input)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -i)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --guest)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --limit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --format)
+                    COMPREPLY=($(compgen -W "table json csv" -- "${cur}"))
+                    return 0
+                    ;;
+                --formats)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --facts)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --spool-limit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --threads)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --pid)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --vm)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --vcpu)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cpu)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --time)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         trapline__subcmd__diagnose)
             opts="-i -h --input --domain --patch --kallsyms --guest-kallsyms --rule --mtree --guest --format --json --csv --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -1597,7 +1671,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__help)
-            opts="why report diagnose compare rules info events exits vcpus irqs paths flame sched record agent overhead bench export top watch facts help"
+            opts="why report diagnose compare rules info events exits vcpus irqs counters paths flame sched record agent overhead bench export top facts help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1751,6 +1825,20 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__help__subcmd__compare)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        trapline__subcmd__help__subcmd__counters)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1989,20 +2077,6 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__help__subcmd__vcpus)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        trapline__subcmd__help__subcmd__watch)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -2303,7 +2377,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__record)
-            opts="-o -e -C -h --output --for --seconds --event --cpu --tid --keep --until --times --memory --disk --vm --pid --agent --agent-token --agent-for --agent-size --probe --function --pair --compact --list-probes --budget --ring --check --format --json --csv --color --strict --help"
+            opts="-o -e -C -h --output --for --seconds --event --cpu --tid --keep --until --times --memory --disk --vm --pid --agent --agent-token --agent-for --agent-size --probe --function --list-probes --counters --budget --ring --check --format --json --csv --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2318,7 +2392,7 @@ _trapline() {
                     return 0
                     ;;
                 --for)
-                    COMPREPLY=($(compgen -W "exits sched paths stacks all named" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "exits sched paths stacks all" -- "${cur}"))
                     return 0
                     ;;
                 --seconds)
@@ -2394,10 +2468,6 @@ _trapline() {
                     return 0
                     ;;
                 --function)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --pair)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -2744,76 +2814,6 @@ _trapline() {
                     return 0
                     ;;
                 --time)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --color)
-                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
-                    return 0
-                    ;;
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        trapline__subcmd__watch)
-            opts="-h --output-dir --interval --limit --when --keep --after --memory --disk --max-incidents --quiet-intervals --cool-down --for --budget --events --dry-run --color --strict --help"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                --output-dir)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --interval)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --limit)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --when)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --keep)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --after)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --memory)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --disk)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --max-incidents)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --quiet-intervals)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --cool-down)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --for)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --budget)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

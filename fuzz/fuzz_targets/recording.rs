@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::ops::ControlFlow;
 
 use analysis::{
-    Continuity, Exits, Faults, Ipis, Irqs, Handling, Moves, NestedExits, VmmSleeps, MainLoops, IdleWakeups, Picture, PictureContext, PictureHandles,
+    Continuity, Counters, Exits, Faults, Ipis, Irqs, Handling, Moves, NestedExits, VmmSleeps, MainLoops, IdleWakeups, Picture, PictureContext, PictureHandles,
     Progress, Recorder, RecordingContents, SchedLatencies, Signs, Sleeps, Slices, Stalls, Study,
     Timers, Unmaps, Vcpus, Window,
 };
@@ -107,6 +107,7 @@ fuzz_target!(|data: &[u8]| {
         recorder: study.add(Recorder::new(false, Window::default())),
         ipis: study.add(ipis),
         irqs: Some(study.add(Irqs::new())),
+        counters: Some(study.add(Counters::new(Window::default()))),
         paths: Some(study.add(follower)),
         continuity: Some(study.add(Continuity::new())),
         timeline: None,

@@ -28,6 +28,7 @@ mod chosen;
 mod console;
 mod continuity;
 mod cost;
+mod counters;
 mod counts;
 mod during;
 mod exits;
@@ -87,6 +88,7 @@ pub use chosen::{Chosen, LeftOut, Window};
 pub use console::{Console, ConsoleLine, ConsoleSums, Uart};
 pub use continuity::{Continuity, ContinuityReport, Turns};
 pub use cost::{CostReport, recording_cost};
+pub use counters::{CounterSum, Counters, CountersReport, CountersRow, ModeCounts};
 pub use counts::{Counts, CpuCount};
 pub use during::{StretchWatch, WatchedStretch};
 pub use exits::{

@@ -15,15 +15,15 @@ use symbols::KernelFunctions;
 
 use crate::waits::waits;
 use crate::{
-    Answers, Continuity, ContinuityReport, ExitRow, ExitTable, Exits, ExitsReport, Faults,
-    FaultsReport, GuestTasks, Handle, Handling, HandlingRow, IdleWakeups, IdleWakeupsReport,
-    InfoReport, Ipis, IpisReport, Irqs, IrqsReport, LeftOut, MainLoopRow, MainLoops, Merge, Moves,
-    MovesRow, NestedExits, NestedExitsReport, OffCpuSums, PartCounts, PathExamples,
-    PrintedInterrupts, PrintedShares, ProfileSums, Progress, ProgressReport, Recorder,
-    RecorderReport, RecordingContents, SchedLatencies, SchedReport, Series, SharedAnalysis, Signs,
-    SleepRow, Sleeps, Stalls, StallsReport, Stats, Timeline, TimelineReport, Timers, TimersReport,
-    Unmaps, UnmapsReport, Vcpus, VcpusReport, VmmSleeps, VmmSleepsRow, WaitsReport, WalkState,
-    name_access, name_causes, name_rows, with_used,
+    Answers, Continuity, ContinuityReport, Counters, CountersReport, ExitRow, ExitTable, Exits,
+    ExitsReport, Faults, FaultsReport, GuestTasks, Handle, Handling, HandlingRow, IdleWakeups,
+    IdleWakeupsReport, InfoReport, Ipis, IpisReport, Irqs, IrqsReport, LeftOut, MainLoopRow,
+    MainLoops, Merge, Moves, MovesRow, NestedExits, NestedExitsReport, OffCpuSums, PartCounts,
+    PathExamples, PrintedInterrupts, PrintedShares, ProfileSums, Progress, ProgressReport,
+    Recorder, RecorderReport, RecordingContents, SchedLatencies, SchedReport, Series,
+    SharedAnalysis, Signs, SleepRow, Sleeps, Stalls, StallsReport, Stats, Timeline, TimelineReport,
+    Timers, TimersReport, Unmaps, UnmapsReport, Vcpus, VcpusReport, VmmSleeps, VmmSleepsRow,
+    WaitsReport, WalkState, name_access, name_causes, name_rows, with_used,
 };
 
 /// Where a picture's numbers come from.
@@ -136,6 +136,8 @@ pub struct Picture {
     pub ipis: IpisReport,
     /// Interrupts of guests, by vCPU and vector.
     pub irqs: IrqsReport,
+    /// What the processor counted of vCPUs, where parts are asked for that no rule looks at.
+    pub counters: CountersReport,
     /// Single events that tell of causes.
     pub signs: Signs,
     /// Whether events are missing, though nobody said that they were lost.
@@ -223,6 +225,8 @@ pub struct PictureHandles {
     pub ipis: Handle<Ipis>,
     /// Interrupts of guests, where parts are asked for that no rule looks at.
     pub irqs: Option<Handle<Irqs>>,
+    /// What the processor counted of vCPUs, where such parts are asked for.
+    pub counters: Option<Handle<Counters>>,
     /// Latency paths, where any are followed.
     pub paths: Option<Handle<Paths>>,
     /// Whether events are missing, where that can be known.
@@ -303,6 +307,7 @@ impl Picture {
             vcpu_report.with_guests(&tasks.get(), walked);
         }
         let irqs = handles.irqs.map(|one| answers.take(one));
+        let counters = handles.counters.map(|one| answers.take(one));
         let continuity = handles.continuity.map(|one| answers.take(one).report());
         Picture {
             timeline,
@@ -320,6 +325,7 @@ impl Picture {
             stalls: Some(answers.take(handles.stalls).report(walked.machine)),
             ipis: answers.take(handles.ipis).report(),
             irqs: irqs.map(|one| one.report(walked)).unwrap_or_default(),
+            counters: counters.map(|one| one.report(walked)).unwrap_or_default(),
             faults: Some(answers.take(handles.faults).report()),
             timers: Some(answers.take(handles.timers).report()),
             handling: answers.take(handles.handling).report(walked.machine),

@@ -149,6 +149,7 @@ fn picture(events: &[One], window: &Window, limits: TimelineLimits) -> Picture {
         recorder: study.add(Recorder::new(false, window.clone())),
         ipis: study.add(Ipis::new(&mut Paths::new(Vec::new()))),
         irqs: None,
+        counters: None,
         timeline: Some(study.add(Timeline::new(window.clone(), limits))),
         paths: None,
         continuity: None,

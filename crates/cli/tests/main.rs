@@ -13,6 +13,7 @@ mod compare;
 mod compare_each;
 mod compare_sides;
 mod console;
+mod counters;
 mod cut_files;
 mod definition_alone;
 mod diagnose_command;

@@ -58,8 +58,8 @@ pub use owned::OwnedType;
 pub use quality::{EventAccounting, Quality};
 pub use reasons::{ExitClass, ExitReason, Isa};
 pub use sink::{
-    Body, CallBranches, Event, EventOrder, EventSample, EventType, LostKind, NONE, ResumePlace,
-    Side, Sink, UserStackBytes,
+    Body, CallBranches, CounterMode, Event, EventOrder, EventSample, EventType, LostKind, NONE,
+    ResumePlace, Side, Sink, UserStackBytes,
 };
 pub use stack::{KERNEL_STACK, kernel_stack};
 pub use stack_line::StackFrame;

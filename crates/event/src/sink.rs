@@ -274,6 +274,24 @@ pub enum Side<'a> {
         /// Thread that made it.
         ptid: i32,
     },
+    /// A counter of a thread was read: what it counted since it was read before.
+    Counter {
+        /// When; 0 where that is not recorded.
+        time: u64,
+        /// The thread's process.
+        pid: i32,
+        /// The thread.
+        tid: i32,
+        /// The event that it counts, as the recording calls it: `cycles:G`.
+        event: &'a str,
+        /// Whose execution it counts.
+        mode: CounterMode,
+        /// What it counted.
+        value: u64,
+        /// How long it was enabled, ns, and how long of that the processor counted it: less where several events took
+        /// turns. `None` where that was not read.
+        times_ns: Option<(u64, u64)>,
+    },
     /// A thread ended.
     Exit {
         /// When.
@@ -362,6 +380,17 @@ pub enum Side<'a> {
         /// Who says so.
         kind: LostKind,
     },
+}
+
+/// Whose execution a counter counts (`exclude_host` and `exclude_guest` of `perf_event_attr`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CounterMode {
+    /// The host's and its guests'.
+    Both,
+    /// The guest's alone.
+    Guest,
+    /// The host's alone.
+    Host,
 }
 
 /// In which order a sink needs the events of one kind.

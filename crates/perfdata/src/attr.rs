@@ -64,6 +64,8 @@ pub struct EventAttr {
     pub inherit: bool,
     /// Whether the host's own execution is left out.
     pub exclude_host: bool,
+    /// Whether guests' execution is left out.
+    pub exclude_guest: bool,
     /// `clockid` of `clock_gettime` if the event does not use perf's own clock.
     pub clockid: Option<i32>,
     /// Name, as `kvm:kvm_exit` or `cycles:ppp`; empty where the recording does not say.
@@ -124,6 +126,7 @@ impl EventAttr {
                 sample_id_all,
                 inherit: flags.bit(1),
                 exclude_host: flags.bit(19),
+                exclude_guest: flags.bit(20),
                 clockid: flags
                     .bit(25)
                     .then(|| endian.u32(bytes, 92).unwrap_or(0).cast_signed()),

@@ -225,6 +225,7 @@ mod tests {
             inherit: false,
             sample_id_all: false,
             exclude_host: false,
+            exclude_guest: false,
             clockid: None,
             name: String::new(),
             ids: Vec::new(),

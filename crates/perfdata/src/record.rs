@@ -2,7 +2,7 @@
 
 use tracefmt::Endian;
 
-use crate::attr::SampleLayout;
+use crate::attr::{EventAttr, SampleLayout, format};
 
 /// `PERF_RECORD_*` numbers: the kernel's below 64 (`include/uapi/linux/perf_event.h`), perf's own from 64
 /// (`tools/lib/perf/include/perf/event.h`).
@@ -12,6 +12,7 @@ pub(crate) mod kind {
     pub(crate) const COMM: u32 = 3;
     pub(crate) const EXIT: u32 = 4;
     pub(crate) const FORK: u32 = 7;
+    pub(crate) const READ: u32 = 8;
     pub(crate) const SAMPLE: u32 = 9;
     pub(crate) const MMAP2: u32 = 10;
     pub(crate) const LOST_SAMPLES: u32 = 13;
@@ -141,6 +142,46 @@ pub(crate) fn deferred_stack<'a>(
     })
 }
 
+/// What a counter counted (`PERF_RECORD_READ`), whose attribute the id at the end says, or that is the only one.
+/// The kernel writes such a record when a thread ends that is counted with `inherit_stat` (`perf_event_read_event` in
+/// `kernel/events/core.c`); values of a whole group are not read.
+pub(crate) fn counter<'a>(
+    body: &[u8],
+    (attr, of): (u32, &EventAttr),
+    endian: Endian,
+) -> Option<SideRecord<'a>> {
+    if of.read_format & format::GROUP != 0 {
+        return None;
+    }
+    let mut at = 8;
+    let end = body.len().checked_sub(usize::from(of.layout.trailer))?;
+    let mut word = || {
+        let value = endian.u64(body, at)?;
+        at += 8;
+        (at <= end).then_some(value)
+    };
+    let value = word()?;
+    let has = |bit: u64| of.read_format & bit != 0;
+    let enabled_ns = if has(format::TOTAL_TIME_ENABLED) {
+        Some(word()?)
+    } else {
+        None
+    };
+    let running_ns = if has(format::TOTAL_TIME_RUNNING) {
+        Some(word()?)
+    } else {
+        None
+    };
+    Some(SideRecord::Counter {
+        pid: endian.u32(body, 0)?.cast_signed(),
+        tid: endian.u32(body, 4)?.cast_signed(),
+        attr,
+        value,
+        enabled_ns,
+        running_ns,
+    })
+}
+
 /// What a recording says beside samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -175,6 +216,21 @@ pub enum SideRecord<'a> {
         cookie: u64,
         /// The words of the chain, in the recording's byte order.
         chain: &'a [u8],
+    },
+    /// A counter of a thread was read: what it counted since it was read before (`PERF_RECORD_READ`).
+    Counter {
+        /// The thread's process.
+        pid: i32,
+        /// The thread.
+        tid: i32,
+        /// The counter's attribute, by its number in the recording.
+        attr: u32,
+        /// What it counted.
+        value: u64,
+        /// How long it was enabled, ns, where that was read.
+        enabled_ns: Option<u64>,
+        /// How long of that the processor counted it, ns, where that was read.
+        running_ns: Option<u64>,
     },
     /// A thread's end.
     Exit {

@@ -16,6 +16,7 @@ pub mod check;
 mod clock;
 mod compact;
 pub mod cost;
+mod counters;
 mod error;
 pub mod file;
 mod filters;
@@ -41,6 +42,7 @@ mod tracefs;
 pub mod tracing_data;
 
 pub use clock::EventClock;
+pub use counters::ThreadCounters;
 pub use error::RecordError;
 pub use flight::{Flight, KeepLimit};
 pub use folder::{Folder, has_name};

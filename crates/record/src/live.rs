@@ -8,6 +8,7 @@ use rings::WrittenBytes;
 
 use crate::RecordError;
 use crate::compact::OpenCompact;
+use crate::counters::ThreadCounters;
 use crate::opened::OpenedEvents;
 use crate::pairs::OpenPair;
 use crate::summary::{RecordSummary, RecordedCount};
@@ -191,7 +192,23 @@ impl LiveRecording {
         let of_pairs = self.opened.pairs.iter().flat_map(OpenPair::rings);
         let of_pairs = of_pairs.map(|ring| ring.size() as u64);
         let losses = self.opened.events.iter().map(|one| one.on.len() as u64);
-        rings.chain(of_pairs).sum::<u64>() + losses.sum::<u64>() * u64::from(LOST_BYTES)
+        let counters = self.opened.counters.as_ref();
+        let counters = counters.map_or(0, ThreadCounters::at_most);
+        let rings = rings.chain(of_pairs).sum::<u64>();
+        rings + losses.sum::<u64>() * u64::from(LOST_BYTES) + counters
+    }
+
+    /// Returns the records of what threads' counters counted since they were read last: at the end, or if that is long
+    /// enough ago.
+    pub(crate) fn counters(&mut self, at_end: bool) -> Result<Vec<u8>, RecordError> {
+        let Some(counters) = &mut self.opened.counters else {
+            return Ok(Vec::new());
+        };
+        let read = match at_end {
+            true => counters.read(),
+            false => counters.due(),
+        };
+        read.map_err(RecordError::Wait)
     }
 
     /// Stops the events: what is in the rings stays there.

@@ -7,12 +7,13 @@ use cpuset::CpuSet;
 use rings::{EventSource, Ring, RingAttr, RingEvent, format, sample};
 
 use crate::compact::OpenCompact;
+use crate::counters::{self, ThreadCounters};
 use crate::file::{Feature, FileEvent};
 use crate::pairs::{OpenPair, PairSummary};
 use crate::plan::{PlannedEvent, ProbeKind, RecordPlan};
 use crate::summary::RecordedCount;
 use crate::tracefs::{Tracefs, Tracepoint};
-use crate::{RecordError, filters, machine, reasons};
+use crate::{RecordError, filters, machine, reasons, tasks};
 
 /// What samples of call chains hold beside what all records do.
 const CHAIN: u64 = sample::IP | sample::CALLCHAIN | sample::PERIOD;
@@ -67,6 +68,8 @@ pub struct OpenedEvents {
     leaders: Vec<RingEvent>,
     pub(crate) tracepoints: Vec<Tracepoint>,
     pub(crate) missing: Vec<Missing>,
+    /// Of threads, where they are counted.
+    pub(crate) counters: Option<ThreadCounters>,
     pub(crate) ring_bytes: usize,
     /// What was wanted, where this user may not lock as much memory.
     pub(crate) ring_wanted: Option<usize>,
@@ -129,6 +132,7 @@ impl OpenedEvents {
             }
         }
         let files = files(to_open.len(), on_line.len());
+        let files = files + counters::FILES * plan.counted.len() as u64;
         let allowed = rings::more_files(files).map_err(RecordError::Wait)?;
         if allowed < files {
             return Err(RecordError::Files { files, allowed });
@@ -154,6 +158,7 @@ impl OpenedEvents {
             leaders,
             tracepoints,
             missing,
+            counters: None,
             ring_bytes,
             ring_wanted: (wanted != ring_bytes).then_some(wanted),
             flight: plan.flight,
@@ -175,6 +180,9 @@ impl OpenedEvents {
             let pair = OpenPair::open(pair, is_perfs, &on_line, tracefs)?;
             opened.tracepoints.extend(pair.tracepoints().cloned());
             opened.pairs.push(pair);
+        }
+        if !plan.counted.is_empty() {
+            opened.count(&plan.counted);
         }
         Ok(opened)
     }
@@ -293,6 +301,18 @@ impl OpenedEvents {
         })
     }
 
+    /// Opens the counters of threads.
+    fn count(&mut self, tids: &[i32]) {
+        let wanted = |tid: u32| tids.iter().any(|one| i32::try_from(tid) == Ok(*one));
+        let mut threads = tasks::threads();
+        threads.retain(|thread| wanted(thread.tid));
+        let counters = ThreadCounters::open(&threads);
+        let missing = counters.missing();
+        self.missing
+            .extend(missing.map(|(name, why)| Missing { name, why }));
+        self.counters = Some(counters);
+    }
+
     /// Opens an event on its CPUs.
     fn add(&mut self, one: ToOpen) -> Result<(), RecordError> {
         let attr = RingAttr {
@@ -360,8 +380,9 @@ impl OpenedEvents {
         });
         let of_pairs = self.pairs.iter().flat_map(OpenPair::described);
         let compact = self.compact.iter().flat_map(OpenCompact::described);
+        let counters = self.counters.iter().flat_map(ThreadCounters::described);
         let own = std::iter::once(tasks).chain(events);
-        own.chain(of_pairs).chain(compact).collect()
+        own.chain(of_pairs).chain(compact).chain(counters).collect()
     }
 
     /// Lets all events be recorded, or stops them. Those of a CPU begin and end at once: an entry whose exit is not
@@ -376,8 +397,11 @@ impl OpenedEvents {
         let samplers = samplers.flat_map(|one| &one.on).map(|(_, event)| event);
         let mut all = samplers.chain(&self.leaders);
         all.try_for_each(|event| event.enable(on))?;
-        self.pairs.iter_mut().try_for_each(|pair| pair.enable(on))?;
-        self.compact.iter_mut().try_for_each(|own| own.enable(on))
+        self.pairs
+            .iter_mut()
+            .try_for_each(|pair| pair.enable(on))?;
+        self.compact.iter_mut().try_for_each(|own| own.enable(on))?;
+        self.counters.iter().try_for_each(|one| one.enable(on))
     }
 }
 

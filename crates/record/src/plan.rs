@@ -94,6 +94,8 @@ pub struct RecordPlan {
     pub ring_exact: bool,
     /// Whether the rings go on over what is old, and are written only when somebody asks.
     pub flight: bool,
+    /// Threads whose cycles, instructions and cache misses are counted.
+    pub counted: Vec<i32>,
     /// Whether addresses of the kernel's code stay numbers: its symbols, which name them, are megabytes of each file.
     pub no_symbols: bool,
 }

@@ -34,6 +34,19 @@ pub(crate) fn not_opened(error: &io::Error) -> String {
     }
 }
 
+/// Says why a counter could not be opened.
+pub(crate) fn not_counted(error: &io::Error) -> String {
+    /// `ENOENT`, `EOPNOTSUPP`.
+    const NO_SUCH_EVENT: [i32; 2] = [2, 95];
+    match error.raw_os_error() {
+        Some(number) if NO_SUCH_EVENT.contains(&number) => {
+            "this machine's processor does not count it, or as a virtual machine it has no PMU"
+                .to_owned()
+        }
+        _ => not_opened(error),
+    }
+}
+
 /// Says why a ring could not be made.
 pub(crate) fn no_ring(error: &io::Error) -> String {
     match error.kind() {

@@ -47,7 +47,8 @@ impl HostRecorder {
     /// [`RecordError::Write`]: what was written before stays readable, and what is in the rings stays there.
     pub fn turn(&mut self, at_most: Duration) -> Result<(), RecordError> {
         self.live.wait(None, at_most)?;
-        self.drain()
+        self.drain()?;
+        self.count(false)
     }
 
     /// The same, but waits no longer when another file has something to read.
@@ -57,7 +58,8 @@ impl HostRecorder {
     /// As [`HostRecorder::turn`].
     pub fn turn_or(&mut self, or: BorrowedFd<'_>, at_most: Duration) -> Result<(), RecordError> {
         self.live.wait(Some(or), at_most)?;
-        self.drain()
+        self.drain()?;
+        self.count(false)
     }
 
     /// Returns how many bytes the file has at most when it ends after another turn, whatever happens until then.
@@ -97,6 +99,12 @@ impl HostRecorder {
         }
     }
 
+    /// Writes what threads' counters counted, at the end or where it is time.
+    fn count(&mut self, at_end: bool) -> Result<(), RecordError> {
+        let records = self.live.counters(at_end)?;
+        self.file.append(&[&records]).map_err(RecordError::Write)
+    }
+
     /// Stops the events, writes what is left in the rings, and returns what was recorded; [`HostRecorder::finish`] ends
     /// the file.
     ///
@@ -106,6 +114,7 @@ impl HostRecorder {
     pub fn stop(&mut self) -> Result<RecordSummary, RecordError> {
         self.live.stop()?;
         self.drain()?;
+        self.count(true)?;
         let losses = self.live.losses()?;
         self.file.append(&[&losses]).map_err(RecordError::Write)?;
         self.live.summary()

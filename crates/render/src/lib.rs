@@ -17,6 +17,7 @@ pub mod console;
 #[cfg(test)]
 mod contract;
 pub mod cost;
+pub mod counters;
 pub mod cpu_usage;
 pub mod csv;
 pub mod definition;
@@ -199,6 +200,7 @@ fn irq_tables() -> Vec<(&'static str, String)> {
             "`irqs` with recordings of guests: `rows[].guest.handlers`",
             irqs::handler_columns().described(),
         ),
+        ("`counters`: `rows`", counters::columns().described()),
         ("`irqs`: `ipis.by_distance`", ipis::columns().described()),
     ]
 }

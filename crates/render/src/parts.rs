@@ -5,11 +5,12 @@ use serde_json::{Map, Value};
 
 use crate::part::PicturePart;
 use crate::schema::{Member, Shape};
-use crate::{cpu_usage, distributions, interrupts, irqs, shares};
+use crate::{counters, cpu_usage, distributions, interrupts, irqs, shares};
 
 /// The parts, in their order.
-pub const PARTS: [&PicturePart; 6] = [
+pub const PARTS: [&PicturePart; 7] = [
     &irqs::PART,
+    &counters::PART,
     &shares::PART,
     &interrupts::PART,
     &interrupts::QUEUES,

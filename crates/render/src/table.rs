@@ -299,6 +299,11 @@ impl<'t, R> Table<'t, R> {
         self.last(|column| column.where_known = true)
     }
 
+    /// The same where a condition holds.
+    pub(crate) fn where_known_if(self, holds: bool) -> Table<'t, R> {
+        self.last(|column| column.where_known = holds)
+    }
+
     /// It stands on a page, under this heading.
     pub(crate) fn page(self, heading: &'static str) -> Table<'t, R> {
         self.last(|column| column.page = Some(heading))

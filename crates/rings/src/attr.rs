@@ -11,6 +11,8 @@ pub mod sample {
     pub const TID: u64 = 1 << 1;
     /// When, on the clock of the event.
     pub const TIME: u64 = 1 << 2;
+    /// The address of data.
+    pub const ADDR: u64 = 1 << 3;
     /// The call chain.
     pub const CALLCHAIN: u64 = 1 << 5;
     /// The CPU.
@@ -31,6 +33,8 @@ pub mod format {
     pub const TOTAL_TIME_RUNNING: u64 = 1 << 1;
     /// Its id.
     pub const ID: u64 = 1 << 2;
+    /// The values of a whole group, read with its leader.
+    pub const GROUP: u64 = 1 << 3;
     /// Records that found no room in the ring. Linux 6.0 and later.
     pub const LOST: u64 = 1 << 4;
 }
@@ -49,6 +53,14 @@ pub enum EventSource {
     Cycles,
     /// What BPF programs write with `bpf_perf_event_output` (`PERF_COUNT_SW_BPF_OUTPUT`).
     BpfOutput,
+    /// Instructions that were completed (`PERF_COUNT_HW_INSTRUCTIONS`).
+    Instructions,
+    /// Accesses that no cache answered, mostly of the last level (`PERF_COUNT_HW_CACHE_MISSES`).
+    CacheMisses,
+    /// The time that a task had a CPU, ns (`PERF_COUNT_SW_TASK_CLOCK`).
+    TaskClock,
+    /// Page faults of a task (`PERF_COUNT_SW_PAGE_FAULTS`).
+    PageFaults,
     /// Nothing: it carries names and forks of threads (`PERF_COUNT_SW_DUMMY`).
     Nothing,
 }
@@ -58,12 +70,28 @@ impl EventSource {
     fn numbers(self) -> (u32, u64) {
         match self {
             EventSource::Cycles => (0, 0),
+            EventSource::Instructions => (0, 1),
+            EventSource::CacheMisses => (0, 3),
+            EventSource::TaskClock => (1, 1),
+            EventSource::PageFaults => (1, 2),
             EventSource::CpuClock => (1, 0),
             EventSource::Nothing => (1, 9),
             EventSource::BpfOutput => (1, 10),
             EventSource::Tracepoint(id) => (2, u64::from(id)),
         }
     }
+}
+
+/// Whose execution a counter of the processor counts, where one runs guests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum CountedMode {
+    /// That of the host and of its guests.
+    #[default]
+    Both,
+    /// The guest's alone: perf's modifier `G`.
+    Guest,
+    /// The host's alone: perf's modifier `H`.
+    Host,
 }
 
 /// What is to be recorded of an event.
@@ -92,6 +120,8 @@ pub struct RingAttr {
     /// Whether the ring is written from its end to its beginning and goes on over what is old, for what keeps the last
     /// seconds.
     pub backward: bool,
+    /// Whose execution it counts.
+    pub mode: CountedMode,
 }
 
 /// Bits of the flag word, from the lowest (the bit field behind `read_format`).
@@ -103,6 +133,8 @@ mod flag {
     pub(super) const TASK: u64 = 1 << 13;
     pub(super) const WATERMARK: u64 = 1 << 14;
     pub(super) const SAMPLE_ID_ALL: u64 = 1 << 18;
+    pub(super) const EXCLUDE_HOST: u64 = 1 << 19;
+    pub(super) const EXCLUDE_GUEST: u64 = 1 << 20;
     pub(super) const EXCLUDE_CALLCHAIN_KERNEL: u64 = 1 << 21;
     pub(super) const EXCLUDE_CALLCHAIN_USER: u64 = 1 << 22;
     pub(super) const MMAP2: u64 = 1 << 23;
@@ -126,6 +158,21 @@ impl RingAttr {
             wake_after: 0,
             monotonic: false,
             backward: false,
+            mode: CountedMode::Both,
+        }
+    }
+
+    /// Returns that of an event that is counted and never recorded, and read with all others of its group.
+    pub fn counted(of: EventSource, mode: CountedMode) -> RingAttr {
+        RingAttr {
+            period: 0,
+            sample: sample::IDENTIFIER | sample::TID | sample::TIME | sample::CPU,
+            read: format::TOTAL_TIME_ENABLED
+                | format::TOTAL_TIME_RUNNING
+                | format::ID
+                | format::GROUP,
+            mode,
+            ..RingAttr::each(of)
         }
     }
 
@@ -150,6 +197,8 @@ impl RingAttr {
             (self.wake_after > 0, flag::WATERMARK),
             (self.monotonic, flag::USE_CLOCKID),
             (self.backward, flag::WRITE_BACKWARD),
+            (self.mode == CountedMode::Guest, flag::EXCLUDE_HOST),
+            (self.mode == CountedMode::Host, flag::EXCLUDE_GUEST),
             (
                 self.tasks,
                 flag::MMAP | flag::COMM | flag::TASK | flag::MMAP2 | flag::COMM_EXEC,

@@ -62,6 +62,21 @@ impl RingEvent {
         RingEvent::of(attr, 0, -1, None)
     }
 
+    /// Opens an event of a thread, on whatever CPU it runs: behind another one of that thread, its leader, which it is
+    /// counted with and begins with, or by itself. Without a leader it begins disabled.
+    ///
+    /// # Errors
+    ///
+    /// As [`RingEvent::open`]; ESRCH where there is no such thread, EINVAL where its leader is of another one or the
+    /// processor cannot count so many events at once, EOPNOTSUPP where it cannot tell guests from the host.
+    pub fn open_thread(
+        attr: &RingAttr,
+        tid: i32,
+        leader: Option<&RingEvent>,
+    ) -> io::Result<RingEvent> {
+        RingEvent::of(attr, tid, -1, leader)
+    }
+
     fn of(
         attr: &RingAttr,
         pid: i32,
@@ -152,6 +167,34 @@ impl RingEvent {
     /// EINVAL where the ring is that of another CPU, or written in another direction.
     pub fn write_to(&self, of_ring: &RingEvent) -> io::Result<()> {
         call::write_to(self.as_fd(), of_ring.as_fd())
+    }
+
+    /// Reads what it and the events behind it have counted, by their ids, in the order in which they were opened. All
+    /// must be read with [`format::GROUP`], and at most so many are there.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the kernel refuses.
+    pub fn group_counts(&self, at_most: usize) -> io::Result<Vec<(u64, EventCounts)>> {
+        // How many, enabled, running, and two words of each.
+        let mut bytes = vec![0; (3 + 2 * at_most) * 8];
+        let length = (&self.file).read(&mut bytes)?;
+        let mut words = bytes[..length].as_chunks::<8>().0.iter();
+        let mut word = || Some(u64::from_ne_bytes(*words.next()?));
+        let (Some(_), Some(enabled_ns), Some(running_ns)) = (word(), word(), word()) else {
+            return Ok(Vec::new());
+        };
+        let mut all = Vec::new();
+        while let (Some(value), Some(id)) = (word(), word()) {
+            let counts = EventCounts {
+                value,
+                enabled_ns,
+                running_ns,
+                lost: None,
+            };
+            all.push((id, counts));
+        }
+        Ok(all)
     }
 
     /// Reads what it has counted.

@@ -24,7 +24,7 @@ mod event;
 mod map;
 mod ring;
 
-pub use attr::{EventSource, RingAttr, SIZE, format, sample};
+pub use attr::{CountedMode, EventSource, RingAttr, SIZE, format, sample};
 pub use call::{more_files, page_size, wait_for, write_at};
 pub use event::{EventCounts, RingEvent};
 pub use map::SharedWords;

@@ -37,6 +37,7 @@ Files are opened by `source` and `binaries` alone; this crate has no I/O of its 
 #![forbid(unsafe_code)]
 
 mod choose;
+mod counters;
 mod definition;
 mod details;
 mod device_names;
@@ -77,6 +78,7 @@ mod window;
 
 pub use analysis::FilterScope;
 pub use binaries::{MissingReason, SearchOptions};
+pub use counters::RecordingCounters;
 pub use definition::DomainFile;
 pub use device_names::DeviceNames;
 pub use error::Error;

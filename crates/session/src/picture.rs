@@ -6,11 +6,11 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::Builder;
 
 use analysis::{
-    Exits, Faults, FunctionNamer, GuestTasks, Handle, Handling, IdleWakeups, InsideReport, Ipis,
-    Irqs, MainLoops, Moves, NestedExits, OffCpuSums, Picture, PictureContext, PictureHandles,
-    Profile, ProfileSums, Progress, RecordedMachine, Recorder, RecordingContents, RowSplit,
-    SampledTime, SchedLatencies, SharedAnalysis, Signs, Sleeps, Stalls, Timeline, Timers, Unmaps,
-    Vcpus, VmmSleeps, WaitedTime, WalkState,
+    Counters, Exits, Faults, FunctionNamer, GuestTasks, Handle, Handling, IdleWakeups,
+    InsideReport, Ipis, Irqs, MainLoops, Moves, NestedExits, OffCpuSums, Picture, PictureContext,
+    PictureHandles, Profile, ProfileSums, Progress, RecordedMachine, Recorder, RecordingContents,
+    RowSplit, SampledTime, SchedLatencies, SharedAnalysis, Signs, Sleeps, Stalls, Timeline, Timers,
+    Unmaps, Vcpus, VmmSleeps, WaitedTime, WalkState,
 };
 use paths::Paths;
 use source::{RecordingHeader, TimeStampUnit};
@@ -318,7 +318,6 @@ impl OpenRecording<'_> {
             ..analysis::ExitOptions::default()
         };
         let window = || self.window();
-        let agents = has_agents(self.header());
         let ipis = Ipis::new(&mut follower).on_nodes(&self.nodes());
         if options.timeline {
             // It marks every instance, and keeps examples.
@@ -375,9 +374,10 @@ impl OpenRecording<'_> {
                 main_loops: question.add(MainLoops::new()),
                 idle: question.add(IdleWakeups::new()),
                 stalls,
-                recorder: question.add(Recorder::new(agents, window())),
+                recorder: question.add(Recorder::new(has_agents(self.header()), window())),
                 ipis: question.add(ipis),
                 irqs: options.parts.then(|| question.add(Irqs::new())),
+                counters: options.parts.then(|| question.add(Counters::new(window()))),
                 timeline: options.timeline.then(|| question.add(timeline)),
                 paths: any_paths.then(|| question.add(follower)),
                 continuity: question.add_continuity(),

@@ -4,8 +4,8 @@ use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use event::{
-    Body, CallBranches, CallChain, CpuLosses, Event, EventOrder, EventSample, EventType, HeadTally,
-    LostKind, NONE, ResumePlace, Side, Sink, UserStackBytes,
+    Body, CallBranches, CallChain, CounterMode, CpuLosses, Event, EventOrder, EventSample,
+    EventType, HeadTally, LostKind, NONE, ResumePlace, Side, Sink, UserStackBytes, index_of,
 };
 use perfdata::{
     EventAttr, LostSource, PerfVisitor, SampleTally, SampleWish, SideRecord, Totals,
@@ -29,6 +29,17 @@ pub(crate) struct AttrKinds<'k> {
     /// Whether tracepoints tell where they were: in recordings whose tracepoints have call chains.
     addresses: bool,
     big_endian: bool,
+    /// By attribute, whose execution it counts.
+    modes: Vec<CounterMode>,
+}
+
+/// Returns whose execution an event counts.
+fn mode_of(attr: &EventAttr) -> CounterMode {
+    match (attr.exclude_host, attr.exclude_guest) {
+        (true, false) => CounterMode::Guest,
+        (false, true) => CounterMode::Host,
+        _ => CounterMode::Both,
+    }
 }
 
 impl<'k> AttrKinds<'k> {
@@ -49,6 +60,7 @@ impl<'k> AttrKinds<'k> {
                 .iter()
                 .any(|attr| is_tracepoint(attr) && attr.has_callchain()),
             big_endian: endian == Endian::Big,
+            modes: attrs.iter().map(mode_of).collect(),
         }
     }
 
@@ -84,13 +96,14 @@ impl<'k> AttrKinds<'k> {
     fn of_attrs(&self) -> Vec<PushedKind<'_>> {
         let kinds = self.types.iter().zip(&self.tracepoint).zip(&self.periods);
         let sampled = self.sampled.iter().copied().chain(std::iter::repeat(true));
-        let kinds = kinds.zip(sampled);
+        let kinds = kinds.zip(sampled).zip(&self.modes);
         kinds
-            .map(|(((ty, tracepoint), period), sampled)| PushedKind {
+            .map(|((((ty, tracepoint), period), sampled), mode)| PushedKind {
                 ty,
                 tracepoint: *tracepoint,
                 sampled,
                 period: *period,
+                mode: *mode,
             })
             .collect()
     }
@@ -122,6 +135,33 @@ struct PushedKind<'p> {
     sampled: bool,
     /// Stands for the period of samples that do not hold their own.
     period: u64,
+    /// Whose execution it counts.
+    mode: CounterMode,
+}
+
+/// Returns what a counter of one of the kinds counted.
+fn counter<'k>(time: u64, kinds: &[PushedKind<'k>], record: &SideRecord<'_>) -> Option<Side<'k>> {
+    let SideRecord::Counter {
+        pid,
+        tid,
+        attr,
+        value,
+        enabled_ns,
+        running_ns,
+    } = *record
+    else {
+        return None;
+    };
+    let kind = kinds.get(index_of(attr))?;
+    Some(Side::Counter {
+        time,
+        pid,
+        tid,
+        event: kind.ty.name,
+        mode: kind.mode,
+        value,
+        times_ns: enabled_ns.zip(running_ns),
+    })
 }
 
 /// Follows that samples happen; attributes have the numbers of their kinds.
@@ -315,6 +355,10 @@ impl PerfVisitor for PerfPush<'_> {
                 ptid,
             },
             SideRecord::Exit { pid, tid } => Side::Exit { time, pid, tid },
+            SideRecord::Counter { .. } => match counter(time, &self.kinds, record) {
+                Some(side) => side,
+                None => return,
+            },
             SideRecord::DeferredStack { tid, cookie, chain } => Side::DeferredStack {
                 time,
                 tid,

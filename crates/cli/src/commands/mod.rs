@@ -4,6 +4,7 @@ mod again;
 pub(crate) mod agent;
 pub(crate) mod bench;
 pub(crate) mod compare;
+pub(crate) mod counters;
 pub(crate) mod diagnose;
 mod diagnosed;
 pub(crate) mod events;
@@ -52,6 +53,8 @@ pub(crate) enum Command {
     Vcpus(vcpus::VcpusArgs),
     /// Count the interrupts of each vCPU by vector (accepted, posted, injected), on arm64 by INTID.
     Irqs(irqs::IrqsArgs),
+    /// Show cycles, instructions per cycle and cache misses of each vCPU, in its guest and in the host.
+    Counters(counters::CountersArgs),
     /// Show latency paths (interrupts, wake-ups, I/O) stage by stage, and what slow instances have in common.
     Paths(paths::args::PathsArgs),
     /// Show where CPUs were when perf sampled them, as a table, folded stacks, a picture (SVG, HTML) or JSON.
@@ -86,6 +89,7 @@ impl Command {
             Command::Facts(args) => facts::run(args),
             Command::Info(args) => info::run(args),
             Command::Compare(args) => compare::run(args),
+            Command::Counters(args) => counters::run(args),
             Command::Diagnose(args) => diagnose::run(args),
             Command::Rules(args) => rules::run(args),
             Command::Events(args) => events::run(args),

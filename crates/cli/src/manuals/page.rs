@@ -104,7 +104,7 @@ const OTHERS: [(&str, &[&str]); 8] = [
 ];
 
 /// Commands whose readers want another one next.
-const NEXT: [(&str, &[&str]); 16] = [
+const NEXT: [(&str, &[&str]); 17] = [
     ("report", &["diagnose", "compare"]),
     ("diagnose", &["rules", "compare", "facts"]),
     ("compare", &["diagnose"]),
@@ -114,6 +114,7 @@ const NEXT: [(&str, &[&str]); 16] = [
     ("exits", &["vcpus", "irqs"]),
     ("vcpus", &["exits", "sched"]),
     ("irqs", &["paths"]),
+    ("counters", &["record", "vcpus"]),
     ("paths", &["events", "irqs"]),
     ("sched", &["vcpus", "flame"]),
     ("flame", &["sched"]),

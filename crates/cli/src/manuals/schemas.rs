@@ -11,8 +11,9 @@ use std::path::{Path, PathBuf};
 use facts::FactsDocument;
 use render::schema::{HasShape, Shape};
 use render::{
-    bench, bench_compare, compare, compare_each, console, diagnose, exits, flame, flame_diff,
-    flame_folded, info, irqs, json, overhead, paths, paths_instance, rules, top, vcpus, walk_costs,
+    bench, bench_compare, compare, compare_each, console, counters, diagnose, exits, flame,
+    flame_diff, flame_folded, info, irqs, json, overhead, paths, paths_instance, rules, top, vcpus,
+    walk_costs,
 };
 use serde_json::Value;
 
@@ -56,6 +57,7 @@ fn documents() -> Vec<(&'static str, Shape, bool)> {
         ),
         ("info", info::InfoDocument::<'static>::shape(), true),
         ("irqs", irqs::IrqsDocument::shape(), true),
+        ("counters", counters::CountersDocument::shape(), true),
         ("overhead", overhead::OverheadDocument::shape(), false),
         (
             "paths",

@@ -7,7 +7,7 @@ use super::groups::SampledGroups;
 use super::reading::WalkPlan;
 use super::visitor::{PerfVisitor, SampleTally, SampleWish, Totals, WalkPlace};
 use crate::record::{
-    HEADER, LostSource, PerfRecordHeader, SideRecord, deferred_stack, kind, parse_side,
+    HEADER, LostSource, PerfRecordHeader, SideRecord, counter, deferred_stack, kind, parse_side,
 };
 use crate::sample::{PerfSample, TracepointRecord};
 use crate::sample_head::{HeadPlaces, SampleHead};
@@ -246,6 +246,10 @@ impl<V: PerfVisitor, const BIG: bool> RecordOutlet for Direct<'_, '_, '_, V, BIG
         let layout = self.reading.trailer::<BIG>(body);
         let record = match header.kind {
             kind::CALLCHAIN_DEFERRED => deferred_stack(body, layout, endian),
+            kind::READ => {
+                let attr = self.reading.attr_at_end::<BIG>(body);
+                attr.and_then(|attr| counter(body, attr, endian))
+            }
             _ => parse_side(header, body, usize::from(layout.trailer), endian),
         };
         let Some(record) = record else {

@@ -1,6 +1,6 @@
 //! How the records of a recording are read.
 
-use crate::attr::{SampleLayout, Trailers};
+use crate::attr::{EventAttr, SampleLayout, Trailers};
 use crate::file::PerfRecording;
 use crate::ids::IdMap;
 use crate::record::{PerfRecordHeader, kind, u64_at};
@@ -83,6 +83,18 @@ impl<'r, 'a> WalkPlan<'r, 'a> {
             }
         };
         &self.recording.attrs[index_of(attr)].layout
+    }
+
+    /// Returns number and attribute of the event whose id stands last in a record that is no sample.
+    pub(super) fn attr_at_end<const BIG: bool>(&self, body: &[u8]) -> Option<(u32, &'r EventAttr)> {
+        let attr = match self.ids {
+            IdMap::Single if self.recording.attrs.len() == 1 => 0,
+            IdMap::Single => return None,
+            _ => self
+                .ids
+                .get(u64_at::<BIG>(body, body.len().checked_sub(8)?)?)?,
+        };
+        Some((attr, self.recording.attrs.get(index_of(attr))?))
     }
 
     #[inline(always)]

@@ -1,10 +1,10 @@
 //! Pictures of recordings, as `trapline diagnose` takes them.
 
 use analysis::{
-    Answers, Continuity, ExitOptions, Exits, Faults, Handle, Handling, IdleWakeups, Ipis, Irqs,
-    MainLoops, Moves, NestedExits, Picture, PictureContext, PictureHandles, Progress, Recorder,
-    RecordingContents, SampledTime, SchedLatencies, Signs, Sleeps, Stalls, Study, Timers, Unmaps,
-    Vcpus, VmmSleeps, Window,
+    Answers, Continuity, Counters, ExitOptions, Exits, Faults, Handle, Handling, IdleWakeups, Ipis,
+    Irqs, MainLoops, Moves, NestedExits, Picture, PictureContext, PictureHandles, Progress,
+    Recorder, RecordingContents, SampledTime, SchedLatencies, Signs, Sleeps, Stalls, Study, Timers,
+    Unmaps, Vcpus, VmmSleeps, Window,
 };
 use event::Quality;
 use paths::Paths;
@@ -38,6 +38,7 @@ pub(crate) fn ask(study: &mut Study, mut follower: Paths) -> (PictureHandles, Ha
         recorder: study.add(Recorder::new(false, Window::default())),
         ipis: study.add(ipis),
         irqs: Some(study.add(Irqs::new())),
+        counters: Some(study.add(Counters::new(Window::default()))),
         paths: Some(study.add(follower)),
         continuity: Some(study.add(Continuity::new())),
         timeline: None,

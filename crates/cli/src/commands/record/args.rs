@@ -141,13 +141,19 @@ pub(crate) struct RecordArgs {
 
     /// Let programs in the kernel (BPF) write the scheduler's and KVM's events as records of 24 bytes, which become
     /// perf's when they are read: that takes a fraction of the time. Times are those of CLOCK_MONOTONIC.
-    #[arg(long, conflicts_with_all = ["keep", "vm", "pid", "tid", "cpu", "pair", "agent"])]
+    #[arg(long, conflicts_with_all = ["keep", "vm", "pid", "tid", "cpu", "pair", "agent", "counters"])]
     pub compact: bool,
 
     /// Record nothing: list what --probe and --function take, by a pattern: 'kvm_*' of the kernel, '/FILE:*rxq*' of a
     /// program or a library.
     #[arg(long, value_name = "PATTERN", conflicts_with_all = ["command", "seconds", "keep", "check"])]
     pub list_probes: Option<String>,
+
+    /// Count cycles, instructions and cache misses of each vCPU, in its guest apart from in the host ('trapline
+    /// counters' shows them), or of the threads that --tid names. They are counted and not sampled, and read once a
+    /// second.
+    #[arg(long, conflicts_with = "keep")]
+    pub counters: bool,
 
     /// Let recording take so much of a CPU's time at most, as 2%: what it takes is measured for a tenth of a second
     /// before. Of several questions some are left out where it would take more, and where what is left would still take

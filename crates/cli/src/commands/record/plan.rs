@@ -86,11 +86,32 @@ pub(super) fn plan(args: &RecordArgs, asked: &[Question], facts: &Facts) -> Resu
         threads: args.tid.clone(),
         pairs: Vec::new(),
         compact: args.compact,
+        counted: Vec::new(),
     };
+    if args.counters {
+        plan.counted = counted(args, facts)?;
+    }
     if let Some(vm) = chosen_vm(args.vm.as_deref(), args.pid, facts)? {
         record::narrow(&mut plan, &target(vm, facts));
     }
     Ok(plan)
+}
+
+/// Returns the threads that are counted: those that are named, else the vCPUs of the VM that is, else all vCPUs.
+fn counted(args: &RecordArgs, facts: &Facts) -> Result<Vec<i32>> {
+    if !args.tid.is_empty() {
+        return Ok(args.tid.clone());
+    }
+    let chosen = chosen_vm(args.vm.as_deref(), args.pid, facts)?;
+    let vms = facts.vms.iter();
+    let vms = vms.filter(|vm| chosen.is_none_or(|chosen| chosen.pid == vm.pid));
+    let vcpus: Vec<i32> = vms.flat_map(|vm| &vm.vcpus).map(|vcpu| vcpu.tid).collect();
+    match vcpus.is_empty() {
+        true => bail!(
+            "--counters: no vCPU runs on this host, or its threads cannot be seen; --tid names threads"
+        ),
+        false => Ok(vcpus),
+    }
 }
 
 /// Takes an event's name and the filter in slashes behind it apart.

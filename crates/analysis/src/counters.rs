@@ -1,0 +1,338 @@
+//! What the processor counted of each vCPU: cycles, instructions and cache misses, of the guest apart from the host.
+//!
+//! The values are those of `PERF_RECORD_READ`: counted, not sampled. A processor has a few counters, and where more
+//! events are asked for than it has they take turns: what was counted is then scaled up by how long the event was
+//! enabled and how long it ran (perf-stat(1), "NOTES" of multiplexing), and how long it ran is reported with it.
+
+use event::{CounterMode, EventType, Side};
+use rustc_hash::FxHashMap;
+
+use crate::analysis::{Analysis, EventDetail, Needs, WalkState};
+use crate::chosen::Window;
+
+/// Threads that have a row; those beyond are counted.
+const MAX_THREADS: usize = 1 << 14;
+
+/// What is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum CounterKind {
+    Cycles,
+    Instructions,
+    CacheMisses,
+    TaskClock,
+    PageFaults,
+}
+
+impl CounterKind {
+    /// Reads an event's name as perf has it: `cycles:G`, `cpu/instructions/H`, `page-faults`.
+    fn of(name: &str) -> Option<CounterKind> {
+        let inner = name.split_once('/').map_or(name, |(_, rest)| rest);
+        let end = inner.find([':', '/', ',']).unwrap_or(inner.len());
+        Some(match &inner[..end] {
+            "cycles" | "cpu-cycles" => CounterKind::Cycles,
+            "instructions" => CounterKind::Instructions,
+            "cache-misses" => CounterKind::CacheMisses,
+            "task-clock" => CounterKind::TaskClock,
+            "page-faults" | "faults" => CounterKind::PageFaults,
+            _ => return None,
+        })
+    }
+}
+
+/// What an event counted of a thread.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CounterSum {
+    /// As it was counted.
+    counted: u128,
+    /// How long the event was enabled while the thread ran, ns.
+    enabled_ns: u128,
+    /// How long of that it was counted, ns.
+    running_ns: u128,
+}
+
+impl CounterSum {
+    fn add(&mut self, value: u64, times_ns: (u64, u64)) {
+        let more = |sum: &mut u128, one: u64| *sum = sum.saturating_add(one.into());
+        more(&mut self.counted, value);
+        more(&mut self.enabled_ns, times_ns.0);
+        more(&mut self.running_ns, times_ns.1.min(times_ns.0));
+    }
+
+    /// Returns how many there were, scaled up where the event was counted a part of the time; `None` where the thread
+    /// ran and it was never counted.
+    pub fn scaled(&self) -> Option<u64> {
+        let value = match (self.enabled_ns, self.running_ns) {
+            (0, _) => self.counted,
+            (_, 0) => return None,
+            (enabled, running) if enabled == running => self.counted,
+            // Both are below 2^64, or the product would be no count of events.
+            (enabled, running) => self.counted.checked_mul(enabled)? / running,
+        };
+        u64::try_from(value).ok()
+    }
+
+    /// Returns how much of the time it was counted, 0 to 1; `None` where the thread did not run.
+    pub fn share(&self) -> Option<f64> {
+        (self.enabled_ns > 0).then(|| self.running_ns as f64 / self.enabled_ns as f64)
+    }
+}
+
+/// What was counted of a thread in one mode; what is `None` was not.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ModeCounts {
+    /// Cycles of the processor.
+    pub cycles: Option<CounterSum>,
+    /// Instructions that were completed.
+    pub instructions: Option<CounterSum>,
+    /// Accesses that no cache answered.
+    pub cache_misses: Option<CounterSum>,
+}
+
+impl ModeCounts {
+    /// Returns instructions per cycle.
+    pub fn ipc(&self) -> Option<f64> {
+        let cycles = self.cycles?.scaled().filter(|cycles| *cycles > 0)?;
+        Some(self.instructions?.scaled()? as f64 / cycles as f64)
+    }
+
+    /// Returns cache misses of 1,000 instructions.
+    pub fn misses_per_1000(&self) -> Option<f64> {
+        let instructions = self.instructions?.scaled().filter(|count| *count > 0)?;
+        Some(self.cache_misses?.scaled()? as f64 * 1000.0 / instructions as f64)
+    }
+
+    /// Returns how much of the time that was counted least was.
+    fn share(&self) -> Option<f64> {
+        let all = [self.cycles, self.instructions, self.cache_misses];
+        let shares = all.iter().flatten().filter_map(CounterSum::share);
+        shares.reduce(f64::min)
+    }
+}
+
+/// What was counted of a vCPU, or of another thread.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct CountersRow {
+    /// The VM, as a place in the list of them ([`model::Machine::vms`]).
+    pub vm: Option<usize>,
+    /// Number of the vCPU, where the thread is known to be one.
+    pub vcpu: Option<u32>,
+    /// The thread.
+    pub tid: i32,
+    /// Its name, if known.
+    pub comm: Option<String>,
+    /// While it executed its guest.
+    pub guest: ModeCounts,
+    /// While it executed the host.
+    pub host: ModeCounts,
+    /// Of events that count both together.
+    pub both: ModeCounts,
+    /// How long it had a CPU, ns; `None` where that was not counted.
+    pub cpu_ns: Option<u64>,
+    /// Its page faults in the host; `None` where they were not counted.
+    pub page_faults: Option<u64>,
+}
+
+impl CountersRow {
+    /// Returns how much of the time that event was counted which was counted least, 0 to 1.
+    pub fn share(&self) -> Option<f64> {
+        let modes = [self.guest, self.host, self.both];
+        let shares = modes.iter().filter_map(ModeCounts::share);
+        shares.reduce(f64::min)
+    }
+
+    /// Returns whether the processor counted anything of it.
+    pub fn has_processor(&self) -> bool {
+        [self.guest, self.host, self.both]
+            .iter()
+            .any(|mode| *mode != ModeCounts::default())
+    }
+}
+
+/// The counters of a recording.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct CountersReport {
+    /// By thread: vCPUs by VM and number, then others by thread.
+    pub rows: Vec<CountersRow>,
+    /// Readings of more threads than are kept.
+    pub beyond: u64,
+}
+
+#[derive(Debug, Default)]
+struct CountedThread {
+    modes: [ModeCounts; 3],
+    clock: Option<CounterSum>,
+    faults: Option<CounterSum>,
+}
+
+/// Adds up what was counted.
+#[derive(Debug, Default)]
+pub struct Counters {
+    window: Window,
+    threads: FxHashMap<i32, CountedThread>,
+    beyond: u64,
+}
+
+impl Counters {
+    /// Returns one that has seen nothing. Readings within the time of a window count: each is of the second or so
+    /// before it. CPUs of the window choose nothing, since a thread is counted wherever it runs.
+    pub fn new(window: Window) -> Counters {
+        Counters {
+            window,
+            ..Counters::default()
+        }
+    }
+
+    /// Returns the sums of a walk that has ended, of the threads that are not left out.
+    pub fn report(&self, walked: &WalkState<'_>) -> CountersReport {
+        let vms = walked.machine.vms();
+        let mut owners = FxHashMap::default();
+        for (at, vm) in vms.iter().enumerate() {
+            owners.extend(vm.vcpus.iter().map(|vcpu| (vcpu.tid, (at, vcpu.id))));
+        }
+        let threads = self.threads.iter();
+        let threads = threads.filter(|(tid, _)| !walked.left_out.has(**tid));
+        let rows = threads.map(|(tid, thread)| {
+            let owner = owners.get(tid);
+            let known = walked.machine.threads().get(*tid);
+            let scaled = |count: &Option<CounterSum>| count.and_then(|count| count.scaled());
+            let [both, guest, host] = thread.modes;
+            CountersRow {
+                vm: owner.map(|(vm, _)| *vm),
+                vcpu: owner.map(|(_, vcpu)| *vcpu),
+                tid: *tid,
+                comm: known.and_then(|thread| thread.comm.as_deref().map(str::to_owned)),
+                guest,
+                host,
+                both,
+                cpu_ns: scaled(&thread.clock),
+                page_faults: scaled(&thread.faults),
+            }
+        });
+        let mut rows: Vec<CountersRow> = rows.collect();
+        rows.sort_by_key(|row| (row.vm.is_none(), row.vm, row.vcpu, row.tid));
+        CountersReport {
+            rows,
+            beyond: self.beyond,
+        }
+    }
+
+    fn take(&mut self, tid: i32, kind: CounterKind, mode: CounterMode) -> Option<&mut CounterSum> {
+        if self.threads.len() >= MAX_THREADS && !self.threads.contains_key(&tid) {
+            self.beyond += 1;
+            return None;
+        }
+        let thread = self.threads.entry(tid).or_default();
+        let [both, guest, host] = &mut thread.modes;
+        let counts = match mode {
+            CounterMode::Both => both,
+            CounterMode::Guest => guest,
+            CounterMode::Host => host,
+        };
+        let count = match kind {
+            CounterKind::Cycles => &mut counts.cycles,
+            CounterKind::Instructions => &mut counts.instructions,
+            CounterKind::CacheMisses => &mut counts.cache_misses,
+            CounterKind::TaskClock => &mut thread.clock,
+            CounterKind::PageFaults => &mut thread.faults,
+        };
+        Some(count.get_or_insert_default())
+    }
+}
+
+impl Analysis for Counters {
+    fn needs(&self) -> Needs {
+        Needs {
+            vcpus: true,
+            ..Needs::default()
+        }
+    }
+
+    fn wants(&mut self, _: &EventType<'_>) -> EventDetail {
+        EventDetail::Nothing
+    }
+
+    fn side(&mut self, side: &Side<'_>) {
+        let Side::Counter {
+            time,
+            tid,
+            event,
+            mode,
+            value,
+            times_ns,
+            ..
+        } = *side
+        else {
+            return;
+        };
+        let inside = |(from, to): (u64, u64)| (from..=to).contains(&time);
+        if !self.window.time.is_none_or(inside) {
+            return;
+        }
+        let Some(kind) = CounterKind::of(event) else {
+            return;
+        };
+        // Where only the value was read nothing says that the event was not counted all the time.
+        if let Some(count) = self.take(tid, kind, mode) {
+            count.add(value, times_ns.unwrap_or((0, 0)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn count(readings: &[(u64, u64, u64)]) -> CounterSum {
+        let mut count = CounterSum::default();
+        for (value, enabled, running) in readings {
+            count.add(*value, (*enabled, *running));
+        }
+        count
+    }
+
+    #[test]
+    fn events_that_took_turns_are_scaled() {
+        // Counted all the time, half of it, and never.
+        let whole = count(&[(100, 1_000, 1_000), (50, 500, 500)]);
+        assert_eq!((whole.scaled(), whole.share()), (Some(150), Some(1.0)));
+        let half = count(&[(100, 1_000, 500), (50, 500, 250)]);
+        assert_eq!((half.scaled(), half.share()), (Some(300), Some(0.5)));
+        let never = count(&[(0, 1_000, 0)]);
+        assert_eq!((never.scaled(), never.share()), (None, Some(0.0)));
+        // A thread that did not run had no cycles; that is known.
+        let asleep = count(&[(0, 0, 0)]);
+        assert_eq!((asleep.scaled(), asleep.share()), (Some(0), None));
+        let hostile = count(&[(u64::MAX, u64::MAX, 1); 3]);
+        assert_eq!(hostile.scaled(), None);
+    }
+
+    #[test]
+    fn ratios_are_of_what_was_counted() {
+        let mode = ModeCounts {
+            cycles: Some(count(&[(2_000, 10, 5)])),
+            instructions: Some(count(&[(3_000, 10, 5)])),
+            cache_misses: Some(count(&[(6, 10, 5)])),
+        };
+        assert_eq!((mode.ipc(), mode.misses_per_1000()), (Some(1.5), Some(2.0)));
+        assert_eq!(mode.share(), Some(0.5));
+        let nothing = ModeCounts::default();
+        assert_eq!((nothing.ipc(), nothing.misses_per_1000()), (None, None));
+    }
+
+    #[test]
+    fn names_are_read_as_perf_has_them() {
+        for (name, kind) in [
+            ("cycles:G", CounterKind::Cycles),
+            ("cpu-cycles", CounterKind::Cycles),
+            ("cpu/instructions/H", CounterKind::Instructions),
+            ("cpu_core/cache-misses,name=x/", CounterKind::CacheMisses),
+            ("task-clock:u", CounterKind::TaskClock),
+            ("faults", CounterKind::PageFaults),
+        ] {
+            assert_eq!(CounterKind::of(name), Some(kind), "{name}");
+        }
+        for name in ["", "kvm:kvm_exit", "dummy:u", "bus-cycles", "/"] {
+            assert_eq!(CounterKind::of(name), None, "{name}");
+        }
+    }
+}
