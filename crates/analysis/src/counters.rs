@@ -157,6 +157,40 @@ pub struct CountersReport {
     pub beyond: u64,
 }
 
+impl CountersReport {
+    /// Returns what was counted of all threads together, by the events' names as perf has them, scaled. What was never
+    /// counted of a thread that ran is left out.
+    pub fn counts(&self) -> Vec<(String, u64)> {
+        type RowMode = fn(&CountersRow) -> &ModeCounts;
+        type CounterCount = fn(&ModeCounts) -> Option<CounterSum>;
+        let modes: [(&str, RowMode); 3] = [
+            (":G", |row| &row.guest),
+            (":H", |row| &row.host),
+            ("", |row| &row.both),
+        ];
+        let events: [(&str, CounterCount); 3] = [
+            ("cycles", |mode| mode.cycles),
+            ("instructions", |mode| mode.instructions),
+            ("cache-misses", |mode| mode.cache_misses),
+        ];
+        let mut out = Vec::new();
+        for (modifier, mode) in modes {
+            for (event, of) in events {
+                let mut there = self.rows.iter().filter_map(|row| of(mode(row))).peekable();
+                if there.peek().is_none() {
+                    continue;
+                }
+                let sum = there.try_fold(0u64, |sum, one| sum.checked_add(one.scaled()?));
+                out.extend(sum.map(|sum| (format!("{event}{modifier}"), sum)));
+            }
+        }
+        let faults = self.rows.iter().filter_map(|row| row.page_faults);
+        let faults = faults.reduce(u64::saturating_add);
+        out.extend(faults.map(|faults| ("page-faults".to_owned(), faults)));
+        out
+    }
+}
+
 #[derive(Debug, Default)]
 struct CountedThread {
     modes: [ModeCounts; 3],

@@ -263,6 +263,38 @@ fn a_recording_without_counters_says_how_to_count() {
     );
 }
 
+#[test]
+fn two_recordings_are_compared_by_what_was_counted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [a, b] = ["a.data", "b.data"].map(|name| folder.path().join(name));
+    let second = 1_000_000_000;
+    let whole = [second; 2];
+    let counted = |cycles: u64, instructions: u64| {
+        let reads = [(1, cycles), (2, instructions)];
+        let reads = reads.map(|(id, value)| read(1_011, second, id, [value, whole[0], whole[1]]));
+        recording(&[&[comm(1_011, "CPU 0/KVM")][..], &reads].concat())
+    };
+    fs::write(&a, counted(2_000_000, 3_000_000)).expect("a file");
+    fs::write(&b, counted(2_000_000, 1_000_000)).expect("a file");
+    let found = run([
+        "compare".as_ref(),
+        a.as_os_str(),
+        b.as_os_str(),
+        "--json".as_ref(),
+    ]);
+    let found = found.json().expect("a document");
+    let changes = found["changes"].as_array().expect("changes");
+    let of_instructions = changes
+        .iter()
+        .find(|one| one["what"] == "counter instructions:G");
+    let of_instructions = of_instructions.unwrap_or_else(|| panic!("{found}"));
+    // For each cycle of the guest.
+    assert_eq!(
+        (&of_instructions["a"], &of_instructions["b"]),
+        (&json!(1.5), &json!(0.5))
+    );
+}
+
 /// The processor of a virtual machine may count nothing; time and page faults every kernel counts.
 #[test]
 fn what_a_kernel_counts_is_recorded_and_perf_reads_it_too() {

@@ -1,5 +1,5 @@
-//! What `perf stat`, `kvm_stat` and others counted, for each unit of work: a host that does more counts more of
-//! everything, and is not worse for it.
+//! What `perf stat`, `kvm_stat` and others counted, or `trapline record --counters`, for each unit of work: a host that
+//! does more counts more of everything, and is not worse for it.
 //!
 //! What an event is divided by first is what makes it comparable: a miss by references, instructions by cycles, exits
 //! of one reason by all exits; else by seconds that were counted; else by packets, I/Os, exits or switches. Without any
@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use analysis::{CountPrinter, Picture, counter_bases, counts_exits, counts_switches};
+use analysis::{Picture, counter_bases, counts_exits, counts_switches};
 
 use crate::basis::Basis;
 use crate::chance;
@@ -25,6 +25,9 @@ const REQUEST: &str = "";
 
 /// What an exit is called as a unit.
 const EXIT: &str = "exit";
+
+/// How counters of recordings are called.
+const RECORDED: &str = "trapline record --counters";
 
 /// What one picture counted.
 #[derive(Debug, Default)]
@@ -44,13 +47,15 @@ impl CountedRun {
             }
             out
         };
-        CountedRun {
-            counts: sums(&picture.counts),
-            rates: sums(&picture.rates),
+        let (counts, ns) = match picture.counts.is_empty() {
+            true => (sums(&picture.counters.counts()), picture.span_ns),
             // perf stat says how long it counted, but people do not paste all of it.
-            seconds: (picture.counted_ns)
-                .filter(|ns| *ns > 0)
-                .map(|ns| ns as f64 / 1e9),
+            false => (sums(&picture.counts), picture.counted_ns),
+        };
+        CountedRun {
+            counts,
+            rates: sums(&picture.rates),
+            seconds: ns.filter(|ns| *ns > 0).map(|ns| ns as f64 / 1e9),
         }
     }
 
@@ -248,15 +253,22 @@ impl CountedSides {
 }
 
 pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<SideChange>, notes: &mut Vec<String>) {
-    let amount = |picture: &Picture| (!picture.counts.is_empty()).then_some(1);
+    let amount = |picture: &Picture| {
+        let counted = !picture.counts.is_empty() || !picture.counters.rows.is_empty();
+        counted.then_some(1)
+    };
     let Ok(basis) = Basis::of(pair.sides, &amount) else {
         return;
     };
     let sides = CountedSides::of(&basis);
-    let mut printers: Vec<CountPrinter> = Vec::new();
+    let mut printers: Vec<&str> = Vec::new();
     for picture in basis.sides.iter().flatten() {
-        if !printers.contains(&picture.counted_by) {
-            printers.push(picture.counted_by);
+        let name = match picture.counts.is_empty() {
+            true => RECORDED,
+            false => picture.counted_by.name(),
+        };
+        if !printers.contains(&name) {
+            printers.push(name);
         }
     }
     let before = out.len();
@@ -296,8 +308,7 @@ pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<SideChange>, notes: &mut Ve
             },
         );
     }
-    let names: Vec<&str> = printers.iter().map(|printer| printer.name()).collect();
-    let names = names.join(" and ");
+    let names = printers.join(" and ");
     match out.len() - before {
         0 => {}
         all if all > bare => notes.push(format!(
