@@ -236,6 +236,21 @@ fn a_window_of_time_has_the_readings_in_it() {
     );
 }
 
+/// `perf record --stat` opens an event on each CPU: on all but one it is enabled and does not run.
+#[test]
+fn inherited_counters_are_not_scaled() {
+    let mut bytes = recording(&[
+        read(1_011, 5, 1, [700, 1_000, 1_000]),
+        read(1_011, 5, 1, [0, 1_000, 0]),
+    ]);
+    // The bit `inherit` of the first attribute.
+    bytes[104 + 40] |= 1 << 1;
+    let found = document(&bytes, &[]);
+    let row = &found["rows"][0];
+    let counted = (&row["guest_cycles"], &row["counted_share"]);
+    assert_eq!(counted, (&json!(700), &Value::Null), "{found}");
+}
+
 #[test]
 fn records_that_are_cut_or_of_nobody_are_no_counts() {
     // An id that no event has, and a record too short for its values.

@@ -145,6 +145,9 @@ pub(crate) fn deferred_stack<'a>(
 /// What a counter counted (`PERF_RECORD_READ`), whose attribute the id at the end says, or that is the only one.
 /// The kernel writes such a record when a thread ends that is counted with `inherit_stat` (`perf_event_read_event` in
 /// `kernel/events/core.c`); values of a whole group are not read.
+///
+/// An event that threads inherit is open on each CPU, and enabled for a thread wherever that runs: on all CPUs but one
+/// it does not run, and nothing is missed. So its times say nothing of events that took turns, and are left out.
 pub(crate) fn counter<'a>(
     body: &[u8],
     (attr, of): (u32, &EventAttr),
@@ -161,7 +164,7 @@ pub(crate) fn counter<'a>(
         (at <= end).then_some(value)
     };
     let value = word()?;
-    let has = |bit: u64| of.read_format & bit != 0;
+    let has = |bit: u64| of.read_format & bit != 0 && !of.inherit;
     let enabled_ns = if has(format::TOTAL_TIME_ENABLED) {
         Some(word()?)
     } else {

@@ -41,7 +41,8 @@ const HELP: &str = "Columns:
 JSON and CSV also have instructions, cache misses and page faults. Counters are read
 once a second, so with --time each reading within it counts, of the second before.
 
-A recording by 'perf record --stat' has counters of threads that ended meanwhile.
+A recording by 'perf record --stat' has counters of threads that ended meanwhile,
+as they were counted: whether they took turns cannot be known of them.
 
 Examples:
   trapline record --counters -o slow -- sleep 10
