@@ -29,20 +29,21 @@ pub(crate) struct CountersArgs {
 const HELP: &str = "Columns:
   CPU time   how long the vCPU's thread had a CPU
   guest Mc   million cycles in which the processor executed the guest
-  host Mc    the same of the host on the thread's behalf: KVM's handling of exits, the
-             VMM's, page faults
+  host Mc    the same of the host on the thread's behalf: KVM's handling of
+             exits, the VMM's, page faults
   IPC        instructions per cycle; of guest and host each its own
   miss/1k    cache misses, mostly of the last level, of 1,000 instructions
-  counted    how much of the time the event was counted that was counted least; where
-             it is below 100 % the processor has fewer counters than there are events,
-             and values are scaled up by it
+  counted    the share of the time in which events were counted, of the event
+             with the least; below 100 % they took turns, since the processor
+             has fewer counters, and values are scaled up by it
   -          not counted: the machine has no PMU, or nobody asked
 
-JSON and CSV also have instructions, cache misses and page faults. Counters are read
-once a second, so with --time each reading within it counts, of the second before.
+JSON and CSV also have instructions, cache misses and page faults. Counters
+are read once a second, so with --time each reading within it counts, of the
+second before.
 
-A recording by 'perf record --stat' has counters of threads that ended meanwhile,
-as they were counted: whether they took turns cannot be known of them.
+A recording by 'perf record --stat' has counters of threads that ended, as
+they were counted: whether they took turns cannot be known of them.
 
 Examples:
   trapline record --counters -o slow -- sleep 10

@@ -88,7 +88,7 @@ pub(super) fn others() -> impl Iterator<Item = (&'static str, &'static str)> {
     lines.map(|line| line.split_once(": ").expect("a name and arguments"))
 }
 
-pub(super) const COMMANDS: [&str; 14] = [
+pub(super) const COMMANDS: [&str; 15] = [
     "report", "diagnose", "compare", "rules", "info", "events", "exits", "export", "flame",
-    "vcpus", "irqs", "paths", "sched", "facts",
+    "vcpus", "irqs", "counters", "paths", "sched", "facts",
 ];
