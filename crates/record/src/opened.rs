@@ -397,9 +397,7 @@ impl OpenedEvents {
         let samplers = samplers.flat_map(|one| &one.on).map(|(_, event)| event);
         let mut all = samplers.chain(&self.leaders);
         all.try_for_each(|event| event.enable(on))?;
-        self.pairs
-            .iter_mut()
-            .try_for_each(|pair| pair.enable(on))?;
+        self.pairs.iter_mut().try_for_each(|pair| pair.enable(on))?;
         self.compact.iter_mut().try_for_each(|own| own.enable(on))?;
         self.counters.iter().try_for_each(|one| one.enable(on))
     }
