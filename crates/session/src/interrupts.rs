@@ -1,10 +1,11 @@
 //! The interrupts of vCPUs, and what handled them in their guests.
 
-use analysis::{GuestIrqs, Ipis, IpisReport, Irqs, IrqsReport};
+use analysis::{GuestIrqs, Ipis, IpisReport, Irqs, IrqsReport, Recorder};
 use event::Quality;
 use model::Vm;
 use paths::Paths;
 
+use crate::picture::has_agents;
 use crate::{Error, GuestPairing, OpenRecording, RequiredEvents};
 
 /// What a recording says of interrupts.
@@ -35,6 +36,8 @@ impl OpenRecording<'_> {
         self.locate(&mut follower);
         let ipis = question.add(Ipis::new(&mut follower).on_nodes(&self.nodes()));
         question.add(follower);
+        // Interrupts that the recorder's agent in a guest causes are not the guest's.
+        question.add(Recorder::new(has_agents(self.header()), self.window()));
         let vcpus = guests.iter().zip(1..).flat_map(|(guest, machine)| {
             let vcpus = guest.vcpus().iter();
             vcpus.map(move |(number, tid)| (machine, *number, *tid))

@@ -445,7 +445,7 @@ impl OpenRecording<'_> {
 }
 
 /// Returns whether a recording says that guests were recorded at the same time, each by an agent in it.
-fn has_agents(header: &RecordingHeader) -> bool {
+pub(crate) fn has_agents(header: &RecordingHeader) -> bool {
     header.more.iter().any(|(what, _)| what == "guest")
 }
 
