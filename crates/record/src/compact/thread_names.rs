@@ -128,11 +128,7 @@ impl ThreadNames {
     /// Returns what a thread was called at a time; of an idle task its CPU is in its name.
     pub(super) fn of(&mut self, tid: u32, time_ns: u64, cpu: u32) -> NamedThread {
         if tid == 0 {
-            let mut name = [0; NAME];
-            let text = format!("swapper/{cpu}");
-            let length = text.len().min(NAME - 1);
-            name[..length].copy_from_slice(&text.as_bytes()[..length]);
-            return NamedThread { pid: 0, name };
+            return idle(cpu);
         }
         if !self.changes.is_empty()
             && let Some(changes) = self.changes.get(&tid)
@@ -143,14 +139,36 @@ impl ThreadNames {
         {
             return *then;
         }
-        let find = self.find;
-        *self.threads.entry(tid).or_insert_with(|| {
-            find(tid).unwrap_or(NamedThread {
-                pid: tid,
-                name: [0; NAME],
-            })
-        })
+        if let Some(known) = self.threads.get(&tid) {
+            return *known;
+        }
+        let unknown = NamedThread {
+            pid: tid,
+            name: [0; NAME],
+        };
+        let found = (self.find)(tid).unwrap_or(unknown);
+        self.threads.insert(tid, found);
+        found
     }
+}
+
+/// Returns the idle task of a CPU.
+fn idle(cpu: u32) -> NamedThread {
+    let mut name = *b"swapper/\0\0\0\0\0\0\0\0";
+    let (mut left, mut digits) = (cpu, [0; 5]);
+    let mut count = 0;
+    for digit in &mut digits {
+        *digit = b'0' + u8::try_from(left % 10).unwrap_or(0);
+        count += 1;
+        left /= 10;
+        if left == 0 {
+            break;
+        }
+    }
+    for (place, digit) in name[8..].iter_mut().zip(digits[..count].iter().rev()) {
+        *place = *digit;
+    }
+    NamedThread { pid: 0, name }
 }
 
 #[cfg(test)]
@@ -212,6 +230,7 @@ mod tests {
         names.settle(400);
         assert_eq!(text(&mut names, 12, 401), "true");
         assert_eq!(text(&mut names, 0, 1), "swapper/0");
+        assert_eq!(idle(127).name, *b"swapper/127\0\0\0\0\0");
         assert_eq!(names.of(99, 1, 0).pid, 99);
         let sample = record(9, [1, 2, 3, 4], "", 1);
         assert_eq!(NameRecord::of(&sample), None);
