@@ -525,7 +525,7 @@ csv\t'For spreadsheets'"
 complete -c trapline -n "__fish_trapline_using_subcommand record" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
 always\t'Always'
 never\t'Never'"
-complete -c trapline -n "__fish_trapline_using_subcommand record" -l compact -d 'Let programs in the kernel (BPF) write the scheduler\'s and KVM\'s events as records of 24 bytes, which become perf\'s when they are read: that takes a fraction of the time. Times are those of CLOCK_MONOTONIC'
+complete -c trapline -n "__fish_trapline_using_subcommand record" -l compact -d 'Let programs in the kernel (BPF) write the scheduler\'s and KVM\'s events as records of 24 bytes, which become perf\'s when they are read: who makes the events pays a sixth to a third, and the recorder more. Times are those of CLOCK_MONOTONIC'
 complete -c trapline -n "__fish_trapline_using_subcommand record" -l counters -d 'Count cycles, instructions and cache misses of each vCPU, in its guest apart from in the host (\'trapline counters\' shows them), or of the threads that --tid names. They are counted and not sampled, and read once a second'
 complete -c trapline -n "__fish_trapline_using_subcommand record" -l check -d 'Record nothing: say which of the permissions, kernel options and settings that recording takes are there, how to get those that are missing, and what works without them. The exit status is 1 where nothing can be recorded'
 complete -c trapline -n "__fish_trapline_using_subcommand record" -l json -d 'Short for --format json'

@@ -140,7 +140,8 @@ pub(crate) struct RecordArgs {
     pub pair: Vec<AskedPair>,
 
     /// Let programs in the kernel (BPF) write the scheduler's and KVM's events as records of 24 bytes, which become
-    /// perf's when they are read: that takes a fraction of the time. Times are those of CLOCK_MONOTONIC.
+    /// perf's when they are read: who makes the events pays a sixth to a third, and the recorder more. Times are those
+    /// of CLOCK_MONOTONIC.
     #[arg(long, conflicts_with_all = ["keep", "vm", "pid", "tid", "cpu", "pair", "agent", "counters"])]
     pub compact: bool,
 
