@@ -137,7 +137,12 @@ impl ReadyRecording {
         let ends = events.split_off(events.len().saturating_sub(of_pairs.len()));
         plan.events.extend(events);
         pairs::add(&mut plan, &args.pair, &ends, &missing)?;
-        let opened = OpenedEvents::open(&plan, &tracefs).inspect_err(|_| check::say(args, &plan));
+        let opened = OpenedEvents::open(&plan, &tracefs).inspect_err(|error| {
+            // What is missing from this machine is no matter of a pair's names.
+            if !matches!(error, record::RecordError::Pair { .. }) {
+                check::say(args, &plan);
+            }
+        });
         let mut opened = opened.map_err(functions::explained)?;
         if opened.tracepoints().is_empty() && plan.samples_hz.is_none() {
             bail!(

@@ -84,11 +84,12 @@ pub(super) fn add(
     made: &[PlannedEvent],
     missing: &[Missing],
 ) -> Result<()> {
-    let texts = probes(pairs)?;
-    for text in &texts {
+    let ends = pairs.iter().flat_map(|pair| &pair.ends);
+    let ends = ends.filter(|end| tracepoint(end).is_none());
+    for (end, text) in ends.zip(probes(pairs)?) {
         let name = format!("probe {text}");
         if let Some(one) = missing.iter().find(|one| one.name == name) {
-            bail!("--pair: '{text}': {}", one.why);
+            bail!("--pair: {end}: {}", one.why);
         }
     }
     let mut made = made.iter();

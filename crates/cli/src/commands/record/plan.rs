@@ -34,6 +34,14 @@ pub(super) fn probes(args: &RecordArgs, asked: &[Question]) -> Result<Vec<String
 
 /// Returns what is to be recorded to answer these questions, beside what the user named.
 pub(super) fn plan(args: &RecordArgs, asked: &[Question], facts: &Facts) -> Result<RecordPlan> {
+    let named = [&args.event, &args.probe, &args.function];
+    let only_named = args.questions == [RecordPurpose::Named];
+    if only_named && named.iter().all(|names| names.is_empty()) && args.pair.is_empty() {
+        return Err(Usage::error(
+            "--for named: records what --event, --probe, --function and --pair name, and none of them is given"
+                .to_owned(),
+        ));
+    }
     let mut events = record::events(asked);
     for named in &args.event {
         let (name, filter) = name_and_filter(named)?;
