@@ -24,6 +24,7 @@ use recording::{
     FlightRecorder, FlightRequest, GuestAgents, GuestsRequest, HostOutcome, HostRequest,
     KeptPrivileges, KeptTime, OverwritingRecorder, RecordingNews, record_host, start,
 };
+use report::quoted;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use source::{ReaderOptions, RecordingBytes};
 
@@ -31,7 +32,8 @@ use super::recording::{
     PrintedNews, asked_to_stop, command_is_there, give_away, measure, say_missing, say_rings,
     say_running, say_wrapped, this_program,
 };
-use crate::commands::record::args::RecordArgs;
+use crate::commands::record::args::{RecordArgs, RecordPurpose};
+use crate::output;
 use budget::RecordingTrial;
 
 /// Runs the command.
@@ -57,6 +59,7 @@ pub(crate) fn run(args: &RecordArgs) -> Result<()> {
         let (outcome, missing) = ready.record(args, &facts, &stop, &mut PrintedNews)?;
         say_running(outcome.child, &args.command)?;
         say_missing(&missing)?;
+        output::print(&next(args, &outcome.folder))?;
         return match outcome.status {
             Some(status) if !status.success() => {
                 bail!("the command that was recorded ended with {status}")
@@ -258,6 +261,14 @@ impl ReadyRecording {
 /// Returns what a command line would have recorded.
 pub(in crate::commands) fn planned(args: &RecordArgs, facts: &Facts) -> Result<RecordPlan> {
     plan::plan(args, &plan::asked(args), facts)
+}
+
+/// Says what to type next.
+fn next(args: &RecordArgs, folder: &Path) -> String {
+    // Of pairs alone there is nothing that a report is about.
+    let only_pairs = !args.pair.is_empty() && args.questions == [RecordPurpose::Named];
+    let command = if only_pairs { "paths" } else { "report" };
+    format!("next: trapline {command} {}\n", quoted(folder.as_os_str()))
 }
 
 /// Returns what reads counters again, and what was written to the kernel's log from now on: it is opened while that is
