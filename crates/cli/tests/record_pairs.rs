@@ -90,10 +90,11 @@ fn of_the_first_event_the_last_before_each_second_is_recorded() {
     let all = times(folder.path(), "all", FIRST, "sig=40");
     let kept = times(folder.path(), "pairs", FIRST, "sig=40");
     assert_eq!((all.len(), kept.len()), (15, 5), "{all:?}\n{kept:?}");
-    for (third, kept) in all.chunks(3).zip(&kept) {
-        // Both recordings stamp the event by themselves, one after the other.
-        let nearest = (0..3).min_by_key(|at| third[*at].abs_diff(*kept));
-        assert_eq!(nearest, Some(2), "{third:?} {kept}");
+    // Behind the second of three, and before the next three, however late either recording stamps them.
+    let next = all.iter().skip(3).step_by(3).copied();
+    let next = next.chain(std::iter::once(u64::MAX));
+    for ((three, kept), next) in all.chunks(3).zip(&kept).zip(next) {
+        assert!(three[1] < *kept && *kept < next, "{three:?} {kept} {next}");
     }
     let info = json(&["info"], &pairs).expect("a recording");
     assert!(info.to_string().contains("extras-paired"), "{info}");
@@ -128,11 +129,16 @@ fn pairs_that_are_short_are_left_out() {
     assert!(output.status.success(), "{output:?}");
     let first = times(folder.path(), "out", FIRST, "sig=40");
     let second = times(folder.path(), "out", SECOND, "");
-    assert_eq!(first.len(), 1, "{output:?}");
-    assert!(
-        second.iter().any(|at| *at - first[0] > 100_000_000),
-        "{second:?}"
-    );
+    // The one behind which the script waits; the other one too where the machine does not get on.
+    assert!(!first.is_empty(), "{output:?}");
+    for at in &first {
+        let behind = second.iter().find(|second| *second > at);
+        let took = behind.map(|behind| behind - at);
+        assert!(
+            took.is_some_and(|ns| ns > 100_000_000),
+            "{first:?} {second:?}"
+        );
+    }
 }
 
 #[test]

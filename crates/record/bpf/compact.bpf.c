@@ -173,6 +173,24 @@ int sched_switch(struct switch_args *args)
     return 0;
 }
 
+/* Since 5.19 the tracepoint is given the state that the task had when it left: who wakes it may have changed it since. A kernel that
+ * does not give it refuses this program. */
+struct state_args {
+    u64 preempt;
+    struct task_struct *prev;
+    struct task_struct *next;
+    u64 state;
+};
+
+SEC("tp_btf/sched_switch")
+int sched_switch_with_state(struct state_args *args)
+{
+    struct task_struct *prev = args->prev, *next = args->next;
+    u32 state = (u8)args->preempt ? 9 : reported(args->state, prev->exit_state);
+    event(SWITCH, 1, next->pid, state, prev->prio, next->prio);
+    return 0;
+}
+
 struct task_args {
     struct task_struct *task;
     u64 number;

@@ -47,8 +47,8 @@ pub(super) struct CompactKind {
     pub name: &'static str,
     /// The architecture whose kernels alone have it so, as `std::env::consts::ARCH` has it.
     pub arch: Option<&'static str>,
-    /// The program.
-    pub program: &'static str,
+    /// Its programs, of which the first is taken that this kernel takes.
+    pub programs: &'static [&'static str],
     pub attach: AttachPoint,
     /// Slots that it takes.
     pub slots: usize,
@@ -80,6 +80,7 @@ const WAKES: &[(&str, FieldSource)] = &[
 const fn sched(
     number: u8,
     name: &'static str,
+    programs: &'static [&'static str],
     slots: usize,
     fields: &'static [(&'static str, FieldSource)],
 ) -> CompactKind {
@@ -88,7 +89,7 @@ const fn sched(
         system: "sched",
         name,
         arch: None,
-        program: name,
+        programs,
         attach: Typed,
         slots,
         fields,
@@ -98,6 +99,7 @@ const fn sched(
 const fn kvm(
     number: u8,
     name: &'static str,
+    programs: &'static [&'static str],
     slots: usize,
     arguments: &'static [&'static str],
     fields: &'static [(&'static str, FieldSource)],
@@ -107,7 +109,7 @@ const fn kvm(
         system: "kvm",
         name,
         arch: None,
-        program: name,
+        programs,
         attach: Arguments(arguments),
         slots,
         fields,
@@ -119,6 +121,7 @@ pub(super) const ALL: &[CompactKind] = &[
     sched(
         2,
         "sched_switch",
+        &["sched_switch_with_state", "sched_switch"],
         1,
         &[
             ("prev_comm", CurrentName),
@@ -130,11 +133,12 @@ pub(super) const ALL: &[CompactKind] = &[
             ("next_prio", Priority(2)),
         ],
     ),
-    sched(3, "sched_waking", 1, WAKES),
-    sched(4, "sched_wakeup", 1, WAKES),
+    sched(3, "sched_waking", &["sched_waking"], 1, WAKES),
+    sched(4, "sched_wakeup", &["sched_wakeup"], 1, WAKES),
     sched(
         5,
         "sched_migrate_task",
+        &["sched_migrate_task"],
         2,
         &[
             ("comm", WordName),
@@ -150,6 +154,7 @@ pub(super) const ALL: &[CompactKind] = &[
         ..kvm(
             6,
             "kvm_exit",
+            &["kvm_exit"],
             4,
             &[],
             &[
@@ -167,19 +172,20 @@ pub(super) const ALL: &[CompactKind] = &[
     },
     CompactKind {
         arch: Some("aarch64"),
-        program: "kvm_exit_by_argument",
         ..kvm(
             6,
             "kvm_exit",
+            &["kvm_exit_by_argument"],
             2,
             &["ret", "esr_ec", "vcpu_pc"],
             &[("ret", Word), ("esr_ec", More(0)), ("vcpu_pc", More(1))],
         )
     },
-    kvm(7, "kvm_entry", 1, &[], &[]),
+    kvm(7, "kvm_entry", &["kvm_entry"], 1, &[], &[]),
     kvm(
         8,
         "kvm_userspace_exit",
+        &["kvm_userspace_exit"],
         2,
         &["reason", "errno"],
         &[("reason", Word), ("errno", More(0))],
@@ -187,6 +193,7 @@ pub(super) const ALL: &[CompactKind] = &[
     kvm(
         9,
         "kvm_pio",
+        &["kvm_pio"],
         2,
         &["rw", "port", "size", "count"],
         &[
@@ -200,6 +207,7 @@ pub(super) const ALL: &[CompactKind] = &[
     kvm(
         10,
         "kvm_mmio",
+        &["kvm_mmio"],
         2,
         &["type", "len", "gpa"],
         &[
@@ -212,6 +220,7 @@ pub(super) const ALL: &[CompactKind] = &[
     kvm(
         11,
         "kvm_msr",
+        &["kvm_msr"],
         2,
         &["write", "ecx", "data"],
         &[
@@ -221,11 +230,19 @@ pub(super) const ALL: &[CompactKind] = &[
             ("exception", Byte(1)),
         ],
     ),
-    kvm(12, "kvm_fast_mmio", 2, &["gpa"], &[("gpa", More(0))]),
-    kvm(13, "kvm_fpu", 1, &["load"], &[("load", Word)]),
+    kvm(
+        12,
+        "kvm_fast_mmio",
+        &["kvm_fast_mmio"],
+        2,
+        &["gpa"],
+        &[("gpa", More(0))],
+    ),
+    kvm(13, "kvm_fpu", &["kvm_fpu"], 1, &["load"], &[("load", Word)]),
     kvm(
         14,
         "kvm_halt_poll_ns",
+        &["kvm_halt_poll_ns"],
         2,
         &["grow", "vcpu_id", "new", "old"],
         &[
@@ -238,6 +255,7 @@ pub(super) const ALL: &[CompactKind] = &[
     kvm(
         15,
         "kvm_vcpu_wakeup",
+        &["kvm_vcpu_wakeup"],
         2,
         &["ns", "waited", "valid"],
         &[("ns", More(0)), ("waited", Byte(0)), ("valid", Byte(1))],

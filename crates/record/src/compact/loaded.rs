@@ -76,16 +76,24 @@ impl CompactPrograms {
         Ok(CompactPrograms { bpf, btf })
     }
 
-    /// Attaches the program of a kind.
+    /// Attaches the first of a kind's programs that this kernel takes.
     ///
     /// # Errors
     ///
-    /// What the kernel says, in a sentence.
+    /// What the kernel says of the last of them, in a sentence.
     pub(super) fn attach(&mut self, kind: &CompactKind) -> Result<(), String> {
-        let program = self
-            .bpf
-            .program_mut(kind.program)
-            .ok_or("no such program")?;
+        let mut refused = "no such program".to_owned();
+        for name in kind.programs {
+            match self.attach_one(name, kind) {
+                Ok(()) => return Ok(()),
+                Err(why) => refused = why,
+            }
+        }
+        Err(refused)
+    }
+
+    fn attach_one(&mut self, name: &str, kind: &CompactKind) -> Result<(), String> {
+        let program = self.bpf.program_mut(name).ok_or("no such program")?;
         let done =
             match program {
                 Program::BtfTracePoint(one) => BtfTracePoint::load(one, kind.name, &self.btf)
