@@ -4,15 +4,12 @@
 //! time of whatever it records, so a thread gives itself the name that it has, with an event that records that, and
 //! reads when.
 
-use rings::{EventSource, Ring, RingAttr, RingEvent, sample};
+use rings::record_type::COMM;
+use rings::{EventSource, Ring, RingAttr, RingEvent, TIME_FROM_END, sample};
 use rustix::thread::{name, set_name};
 
 use crate::{RecordError, reasons};
 
-/// `PERF_RECORD_COMM`.
-const COMM: u32 = 3;
-/// Where the time stands in a record that is no sample, from its end: thread, time, CPU and id are last.
-const TIME_FROM_END: usize = 24;
 /// Pages of the ring: a name is 64 bytes.
 const PAGES: usize = 1;
 

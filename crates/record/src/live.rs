@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-use rings::WrittenBytes;
+use rings::{WrittenBytes, record_type};
 
 use crate::RecordError;
 use crate::compact::OpenCompact;
@@ -39,8 +39,6 @@ impl OpenedEvents {
 
 /// How long is waited at most where programs write records: they wake nobody, and go on over what is old.
 const COMPACT_TURN: Duration = Duration::from_millis(20);
-/// `PERF_RECORD_SAMPLE`.
-const SAMPLE: u32 = 9;
 
 /// Events that are being recorded.
 #[derive(Debug)]
@@ -113,7 +111,9 @@ impl LiveRecording {
         for one in &self.opened.rings {
             let written = one.ring.written();
             self.seen.push(written.len());
-            let others = written.records().filter(|one| one.kind() != SAMPLE);
+            let others = written
+                .records()
+                .filter(|one| one.kind() != record_type::SAMPLE);
             named.extend(others.map(|one| [one.first, one.second].concat()));
         }
         compact.learn(&named);
@@ -268,11 +268,9 @@ impl LiveRecording {
 /// Bytes of a record of losses: header, count, and thread, time, CPU and id as all events have them behind records that
 /// are no samples.
 const LOST_BYTES: u16 = 8 + 8 + 4 * 8;
-/// `PERF_RECORD_LOST_SAMPLES`.
-const LOST_SAMPLES: u32 = 13;
 
 fn lost_samples(out: &mut Vec<u8>, lost: u64, cpu: u32, id: u64) {
-    out.extend(LOST_SAMPLES.to_ne_bytes());
+    out.extend(record_type::LOST_SAMPLES.to_ne_bytes());
     out.extend(0u16.to_ne_bytes());
     out.extend(LOST_BYTES.to_ne_bytes());
     // No thread and no time: a record without a time is read where it stands.

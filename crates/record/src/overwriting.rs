@@ -12,7 +12,7 @@ use std::fs::File;
 use std::io;
 use std::time::Duration;
 
-use rings::{PausedRing, RingPlace, SplitRecord, sample};
+use rings::{PausedRing, RingPlace, SplitRecord, TIME_FROM_END, record_type, sample, sample_place};
 use rustix::thread::{gettid, name, set_name};
 use serde::Serialize;
 
@@ -38,14 +38,6 @@ const ROUND_BYTES: usize = 1 << 20;
 /// What a recording is cut into at most.
 const MOST_ROUNDS: u64 = 1 << 14;
 
-/// `PERF_RECORD_COMM`, `PERF_RECORD_SAMPLE`.
-const COMM: u32 = 3;
-const SAMPLE: u32 = 9;
-/// Where the id of a sample's event and its time stand, and the time of other records, which end in thread, time, CPU
-/// and id.
-const ID_AT: usize = 8;
-const TIME_AT: usize = 24;
-const TIME_FROM_END: usize = 24;
 /// Where process and thread stand in a record of a name.
 const NAMED_AT: usize = 8;
 /// Among so many of a ring's newest records the recorder's own is looked for.
@@ -219,7 +211,7 @@ impl Overwriting {
             for record in records {
                 bytes += record.len() as u64;
                 places.push(record.place());
-                if record.kind() == COMM {
+                if record.kind() == record_type::COMM {
                     named.extend(thread_of_name(&record).filter(|tid| Some(*tid) != own));
                 }
             }
@@ -395,18 +387,23 @@ impl TimeOffsets {
 
     /// Returns when a record was written.
     fn of(&self, record: &SplitRecord<'_>) -> Option<u64> {
-        if record.kind() != SAMPLE {
+        if record.kind() != record_type::SAMPLE {
             return record.word(record.len().checked_sub(TIME_FROM_END)?);
         }
-        let address =
-            !self.with_address.is_empty() && self.with_address.contains(&record.word(ID_AT)?);
-        record.word(if address { TIME_AT + 8 } else { TIME_AT })
+        let address = !self.with_address.is_empty()
+            && self.with_address.contains(&record.word(sample_place::ID)?);
+        record.word(if address {
+            sample_place::TIME + 8
+        } else {
+            sample_place::TIME
+        })
     }
 
     /// Returns when a thread was last given a name, if that is among the newest records.
     fn of_name(&self, ring: &PausedRing<'_>, tid: u32) -> Option<u64> {
         let mut newest = ring.records().take(NEWEST);
-        let named = newest.find(|one| one.kind() == COMM && thread_of_name(one) == Some(tid));
+        let named =
+            newest.find(|one| one.kind() == record_type::COMM && thread_of_name(one) == Some(tid));
         self.of(&named?)
     }
 

@@ -2,10 +2,10 @@
 
 use std::fs;
 
+use rings::record_type::COMM;
+
 use crate::side;
 
-/// `PERF_RECORD_COMM`.
-const COMM: u32 = 3;
 /// Bytes of a name that the kernel keeps (`TASK_COMM_LEN`), with its end.
 const NAME: usize = 16;
 

@@ -22,10 +22,12 @@ mod attr;
 mod call;
 mod event;
 mod map;
+mod record_layout;
 mod ring;
 
 pub use attr::{CountedMode, EventSource, RingAttr, SIZE, format, sample};
 pub use call::{more_files, page_size, wait_for, write_at};
 pub use event::{EventCounts, RingEvent};
 pub use map::SharedWords;
+pub use record_layout::{SIZE_PLACE, TIME_FROM_END, record_type, sample_place};
 pub use ring::{PausedRing, Ring, RingPlace, RingRecords, SplitRecord, WrittenBytes};

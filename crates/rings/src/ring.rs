@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use crate::call;
 use crate::event::RingEvent;
 use crate::map::RingMemory;
+use crate::record_layout::{SIZE_PLACE, record_type};
 
 /// The ring of one CPU.
 #[derive(Debug)]
@@ -44,8 +45,8 @@ impl WrittenBytes<'_> {
             // Records are aligned to 8 bytes, so that a header does not wrap.
             while let Some(header) = piece.get(at..at + HEADER) {
                 let kind = u32::from_ne_bytes([header[0], header[1], header[2], header[3]]);
-                let size = u16::from_ne_bytes([header[SIZE_AT], header[SIZE_AT + 1]]);
-                count += u64::from(kind == SAMPLE);
+                let size = u16::from_ne_bytes([header[SIZE_PLACE], header[SIZE_PLACE + 1]]);
+                count += u64::from(kind == record_type::SAMPLE);
                 at += usize::from(size).max(HEADER);
             }
             into = at.saturating_sub(piece.len());
@@ -80,11 +81,8 @@ impl<'r> WrittenBytes<'r> {
     }
 }
 
-/// Bytes of a record's header, and where its size stands in it.
+/// Bytes of a record's header.
 const HEADER: usize = 8;
-const SIZE_AT: usize = 6;
-/// `PERF_RECORD_SAMPLE`.
-const SAMPLE: u32 = 9;
 
 impl Ring {
     /// Makes the ring of an event, of `pages` pages, a power of two. One that is written backward goes on over what is
@@ -319,7 +317,10 @@ impl<'r> Iterator for RingRecords<'r> {
             Some(at) => (second, at, &[][..]),
         };
         let header = piece.get(at..at + HEADER)?;
-        let size = usize::from(u16::from_ne_bytes([header[SIZE_AT], header[SIZE_AT + 1]]));
+        let size = usize::from(u16::from_ne_bytes([
+            header[SIZE_PLACE],
+            header[SIZE_PLACE + 1],
+        ]));
         if size < HEADER || size > left {
             return None;
         }

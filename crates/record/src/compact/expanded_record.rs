@@ -2,24 +2,15 @@
 //!
 //! Source: `PERF_RECORD_SAMPLE` in `include/uapi/linux/perf_event.h`, as [`rings::RingAttr::each`] has it.
 
+use rings::{SIZE_PLACE, record_type, sample_place};
 use tracefmt::{EventFormat, FieldKind};
 
 use super::kinds::FieldSource;
 use super::slot_reader::CompactSample;
 use super::thread_names::{NAME, ThreadNames};
 
-/// `PERF_RECORD_SAMPLE`, of the kernel (`PERF_RECORD_MISC_KERNEL`).
-const SAMPLE: u32 = 9;
+/// `PERF_RECORD_MISC_KERNEL`.
 const KERNEL: u16 = 1;
-/// Where a record's size stands, and what a sample holds: its event's id, process and thread, time, CPU, and the size
-/// of the event's record, which follows.
-const SIZE_AT: usize = 6;
-const ID_AT: usize = 8;
-const THREAD_AT: usize = 16;
-const TIME_AT: usize = 24;
-const CPU_AT: usize = 32;
-const RAW_SIZE_AT: usize = 40;
-const RAW_AT: usize = 44;
 /// Bytes of what all events' records begin with (`struct trace_entry`).
 const COMMON: usize = 8;
 
@@ -51,7 +42,7 @@ impl ExpandedRecord {
         let place = |(name, source): &(&'static str, FieldSource)| {
             let field = format.own_fields().iter().find(|one| one.name == *name)?;
             Some(FieldPlace {
-                offset: RAW_AT + field.offset as usize,
+                offset: sample_place::RAW + field.offset as usize,
                 size: field.size as usize,
                 source: *source,
                 locates: matches!(field.kind, FieldKind::DataLoc { .. }),
@@ -59,12 +50,12 @@ impl ExpandedRecord {
         };
         let fields: Vec<FieldPlace> = known.iter().filter_map(place).collect();
         let ends = fields.iter().map(|field| field.offset + field.size);
-        let mut sample = vec![0; ends.max().unwrap_or(0).max(RAW_AT + COMMON)];
-        put(&mut sample, 0, &SAMPLE.to_le_bytes());
+        let mut sample = vec![0; ends.max().unwrap_or(0).max(sample_place::RAW + COMMON)];
+        put(&mut sample, 0, &record_type::SAMPLE.to_le_bytes());
         put(&mut sample, 4, &KERNEL.to_le_bytes());
-        put(&mut sample, ID_AT, &id.to_le_bytes());
+        put(&mut sample, sample_place::ID, &id.to_le_bytes());
         let number = u16::try_from(format.id).unwrap_or(u16::MAX);
-        put(&mut sample, RAW_AT, &number.to_le_bytes());
+        put(&mut sample, sample_place::RAW, &number.to_le_bytes());
         finish(&mut sample, 0);
         ExpandedRecord { sample, fields }
     }
@@ -81,11 +72,11 @@ impl ExpandedRecord {
         out.extend_from_slice(&self.sample);
         let made_by = names.of(entry.tid, entry.time_ns, cpu);
         let sample = &mut out[begin..];
-        put_number(sample, THREAD_AT, 4, u64::from(made_by.pid));
-        put_number(sample, THREAD_AT + 4, 4, u64::from(entry.tid));
-        put_number(sample, TIME_AT, 8, entry.time_ns);
-        put_number(sample, CPU_AT, 4, u64::from(cpu));
-        put_number(sample, RAW_AT + 4, 4, u64::from(entry.tid));
+        put_number(sample, sample_place::THREAD, 4, u64::from(made_by.pid));
+        put_number(sample, sample_place::THREAD + 4, 4, u64::from(entry.tid));
+        put_number(sample, sample_place::TIME, 8, entry.time_ns);
+        put_number(sample, sample_place::CPU, 4, u64::from(cpu));
+        put_number(sample, sample_place::RAW + 4, 4, u64::from(entry.tid));
         for field in &self.fields {
             let name = match field.source {
                 FieldSource::CurrentName => made_by.name,
@@ -105,7 +96,7 @@ impl ExpandedRecord {
             }
             // A text behind the fields, with its end: length above, place below.
             let length = name.iter().position(|byte| *byte == 0).unwrap_or(NAME - 1) + 1;
-            let located = (length as u64) << 16 | (out.len() - begin - RAW_AT) as u64;
+            let located = (length as u64) << 16 | (out.len() - begin - sample_place::RAW) as u64;
             put(&mut out[begin..], field.offset, &located.to_le_bytes()[..4]);
             out.extend_from_slice(&name[..length]);
             finish(out, begin);
@@ -147,11 +138,11 @@ fn finish(out: &mut Vec<u8>, begin: usize) {
     let sample = &mut out[begin..];
     put(
         sample,
-        SIZE_AT,
+        SIZE_PLACE,
         &u16::try_from(length).unwrap_or(0).to_le_bytes(),
     );
-    let raw = u32::try_from(length - RAW_AT).unwrap_or(0);
-    put(sample, RAW_SIZE_AT, &raw.to_le_bytes());
+    let raw = u32::try_from(length - sample_place::RAW).unwrap_or(0);
+    put(sample, sample_place::RAW_SIZE, &raw.to_le_bytes());
 }
 
 /// Returns the number of a field.
@@ -227,7 +218,7 @@ mod tests {
         let out = sample(fields, "sched_waking", &entry);
         assert_eq!((out.len() % 8, usize::from(out[6])), (0, out.len()));
         assert_eq!([8, 24, 32].map(|at| word(&out, at)), [7, 1234, 3]);
-        let raw = &out[RAW_AT..];
+        let raw = &out[sample_place::RAW..];
         assert_eq!(u16::from_le_bytes([raw[0], raw[1]]), 300);
         assert_eq!(&raw[8..15], b"worker\0");
         assert_eq!(word(raw, 24), 42 | 0xffff_ffff << 32);
@@ -251,7 +242,7 @@ mod tests {
         entry.more[0] = 5;
         let out = sample(fields, "sched_migrate_task", &entry);
         assert_eq!(word(&out, 16), 40 | 42 << 32);
-        let raw = &out[RAW_AT..];
+        let raw = &out[sample_place::RAW..];
         let located = u32::from_le_bytes([raw[8], raw[9], raw[10], raw[11]]);
         let (at, length) = ((located & 0xffff) as usize, (located >> 16) as usize);
         assert_eq!(&raw[at..at + length], b"worker\0");

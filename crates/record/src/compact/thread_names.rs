@@ -1,10 +1,9 @@
 //! Names and processes of threads, by what perf's own records say of them.
 
+use rings::TIME_FROM_END;
+use rings::record_type::{COMM, FORK};
 use rustc_hash::FxHashMap;
 
-/// `PERF_RECORD_COMM`, `PERF_RECORD_FORK`.
-const COMM: u32 = 3;
-const FORK: u32 = 7;
 /// Bytes of a name, with its end (`TASK_COMM_LEN`).
 pub(super) const NAME: usize = 16;
 /// Threads that are known at most: numbers are used again, and forgotten threads have no name.
@@ -25,9 +24,6 @@ pub(super) struct ThreadNames {
     threads: FxHashMap<u32, NamedThread>,
     changes: FxHashMap<u32, Vec<(u64, NamedThread)>>,
 }
-
-/// Where the time stands in a record that is no sample, from its end: thread, time, CPU and id are last.
-const TIME_FROM_END: usize = 24;
 
 /// A record of a thread's name or beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

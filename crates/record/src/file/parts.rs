@@ -1,10 +1,9 @@
 //! Records that come in pieces, cut where records end.
 
-/// Bytes of a record's header, and where its size stands in it.
+use rings::{SIZE_PLACE, record_type};
+
+/// Bytes of a record's header.
 const HEADER: usize = 8;
-const SIZE_AT: usize = 6;
-/// `PERF_RECORD_SAMPLE`.
-const SAMPLE: u32 = 9;
 
 /// Records in pieces. A ring begins anew anywhere, so a record may begin in one piece and end in the next; a piece has
 /// a multiple of eight bytes, as records have, so that no header is cut.
@@ -62,13 +61,13 @@ impl<'p> RecordParts<'p> {
     fn walk(&mut self, bytes: &[u8], most: u64, part: &mut RecordPart<'_>) -> bool {
         while let Some(header) = bytes.get(self.at..self.at + HEADER) {
             let kind = u32::from_ne_bytes([header[0], header[1], header[2], header[3]]);
-            let size = u16::from_ne_bytes([header[SIZE_AT], header[SIZE_AT + 1]]);
+            let size = u16::from_ne_bytes([header[SIZE_PLACE], header[SIZE_PLACE + 1]]);
             let size = usize::from(size).max(HEADER);
             if part.length > 0 && part.length + size as u64 > most {
                 return true;
             }
             part.length += size as u64;
-            part.samples += u64::from(kind == SAMPLE);
+            part.samples += u64::from(kind == record_type::SAMPLE);
             self.at += size;
         }
         false

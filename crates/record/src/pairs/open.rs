@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use cpuset::CpuSet;
-use rings::{EventSource, Ring, RingAttr, RingEvent, format, sample};
+use rings::{EventSource, Ring, RingAttr, RingEvent, format, record_type, sample, sample_place};
 
 use super::loaded::{PairCount, PairEnd, PairMaps, PairPrograms};
 use super::pair_summary::PairSummary;
@@ -21,9 +21,6 @@ use crate::{RecordError, reasons};
 
 /// Bytes of each CPU's ring: pairs are few.
 const RING: usize = 128 << 10;
-/// `PERF_RECORD_SAMPLE`, and where the id of its event stands.
-const SAMPLE: u32 = 9;
-const ID_AT: usize = 8;
 
 /// An event of a pair whose records programs write.
 #[derive(Debug)]
@@ -315,11 +312,11 @@ impl OpenPair {
             let had = written.len();
             for record in written.records() {
                 let bytes = [record.first, record.second].concat();
-                if record.kind() != SAMPLE {
+                if record.kind() != record_type::SAMPLE {
                     out.extend(bytes);
                     continue;
                 }
-                let id = record.word(ID_AT).unwrap_or(0);
+                let id = record.word(sample_place::ID).unwrap_or(0);
                 let of = [&self.first, &self.second]
                     .into_iter()
                     .find(|one| one.has(id));
