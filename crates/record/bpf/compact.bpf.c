@@ -163,31 +163,33 @@ struct switch_args {
     struct task_struct *next;
 };
 
-SEC("tp_btf/sched_switch")
-int sched_switch(struct switch_args *args)
+/* A task that had this state leaves. */
+INLINE void switches(struct switch_args *args, u32 state)
 {
     struct task_struct *prev = args->prev, *next = args->next;
     /* TASK_REPORT_MAX is its bit 8. */
-    u32 state = (u8)args->preempt ? 9 : reported(prev->__state, prev->exit_state);
-    event(SWITCH, 1, next->pid, state, prev->prio, next->prio);
+    u32 bits = (u8)args->preempt ? 9 : reported(state, prev->exit_state);
+    event(SWITCH, 1, next->pid, bits, prev->prio, next->prio);
+}
+
+SEC("tp_btf/sched_switch")
+int sched_switch(struct switch_args *args)
+{
+    switches(args, args->prev->__state);
     return 0;
 }
 
 /* Since 5.19 the tracepoint is given the state that the task had when it left: who wakes it may have changed it since. A kernel that
  * does not give it refuses this program. */
 struct state_args {
-    u64 preempt;
-    struct task_struct *prev;
-    struct task_struct *next;
+    struct switch_args first;
     u64 state;
 };
 
 SEC("tp_btf/sched_switch")
 int sched_switch_with_state(struct state_args *args)
 {
-    struct task_struct *prev = args->prev, *next = args->next;
-    u32 state = (u8)args->preempt ? 9 : reported(args->state, prev->exit_state);
-    event(SWITCH, 1, next->pid, state, prev->prio, next->prio);
+    switches(&args->first, args->state);
     return 0;
 }
 

@@ -227,7 +227,7 @@ fn pair_text(pair: &PairSummary) -> String {
         least => format!(" that took {} or more", words::duration::human(least)),
     };
     let mut text = format!(
-        "{} -> {}: {}{longer}; of {} of the first event no other was written.\n",
+        "{} -> {}: {}{longer}; the first event came {} times, and no other was written.\n",
         pair.first,
         pair.second,
         words::plural(pair.written, "pair"),

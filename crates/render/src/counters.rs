@@ -171,13 +171,9 @@ fn of_mode<'r>(
 
 /// Returns the rows with the names of their VMs.
 fn rows<'r>(report: &'r CountersReport, vms: &[Vm], labels: &'r [String]) -> Vec<Row<'r>> {
-    let row = |row: &'r CountersRow| Row {
-        row,
-        label: row
-            .vm
-            .and_then(|at| labels.get(at))
-            .map_or("", String::as_str),
-        pid: row.vm.and_then(|at| vms.get(at)?.pid),
+    let row = |row: &'r CountersRow| {
+        let (label, pid) = vms::of_row(row.vm, vms, labels);
+        Row { row, label, pid }
     };
     report.rows.iter().map(row).collect()
 }

@@ -1,5 +1,7 @@
 //! VMs in the columns of tables.
 
+use model::Vm;
+
 use crate::clean;
 
 /// Width of a column of VMs.
@@ -20,6 +22,18 @@ pub(crate) fn cell(label: &str, pid: Option<i32>) -> String {
         "" => "-".to_owned(),
         tid => format!("t{tid}"),
     }
+}
+
+/// Returns the name of a row's VM, from those of [`model::vm_names`], and its process; no name and no process where the
+/// row is of none.
+pub(crate) fn of_row<'l>(
+    at: Option<usize>,
+    vms: &[Vm],
+    labels: &'l [String],
+) -> (&'l str, Option<i32>) {
+    let label = at.and_then(|at| labels.get(at));
+    let pid = at.and_then(|at| vms.get(at)?.pid);
+    (label.map_or("", String::as_str), pid)
 }
 
 #[cfg(test)]
