@@ -14,9 +14,8 @@ use crate::record_command::{possible, recorded};
 const FIRST: &str = "signal:signal_generate";
 const SECOND: &str = "sched:sched_process_fork";
 
-/// Sends itself three signals and starts a program, five times.
-const SCRIPT: &str =
-    "trap '' 40; for i in 1 2 3 4 5; do kill -40 $$; kill -40 $$; kill -40 $$; /bin/true; done";
+/// Says who it is, then sends itself three signals and starts a program, five times.
+const SCRIPT: &str = "trap '' 40; echo \"shell=$$\"; for i in 1 2 3 4 5; do kill -40 $$; kill -40 $$; kill -40 $$; /bin/true; done";
 
 /// Returns whether this machine's kernel takes no BPF programs, by what a recorder said that needs them.
 pub(crate) fn refuses_programs(output: &Output) -> bool {
@@ -45,13 +44,13 @@ fn run(folder: &Path, arguments: &[&str]) -> Output {
     command.output().expect("the program")
 }
 
-/// Returns the times of an event in a recording, ns, of those lines that have a text in them.
-fn times(folder: &Path, name: &str, event: &str, with: &str) -> Vec<u64> {
+/// Returns the times of an event in a recording, ns, of those lines that have all of these texts in them.
+fn times(folder: &Path, name: &str, event: &str, with: &[&str]) -> Vec<u64> {
     let output = run(folder, &["events", name, "--format", "csv"]);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let lines = text
         .lines()
-        .filter(|line| line.contains(event) && line.contains(with));
+        .filter(|line| line.contains(event) && with.iter().all(|with| line.contains(with)));
     lines
         .filter_map(|line| line.split(',').find_map(|cell| cell.parse::<u64>().ok()))
         .collect()
@@ -86,9 +85,11 @@ fn of_the_first_event_the_last_before_each_second_is_recorded() {
         recorded(&folder.path().join("pairs/perf.data"), FIRST)
     );
 
-    // The signals of the script, of which every third stands right before a fork.
-    let all = times(folder.path(), "all", FIRST, "sig=40");
-    let kept = times(folder.path(), "pairs", FIRST, "sig=40");
+    // The signals of the script, of which every third stands right before a fork. Other tests send some too.
+    let shell = text.lines().find_map(|line| line.strip_prefix("shell="));
+    let sent = format!("pid={} ", shell.expect("the shell's number").trim());
+    let all = times(folder.path(), "all", FIRST, &["sig=40", &sent]);
+    let kept = times(folder.path(), "pairs", FIRST, &["sig=40", &sent]);
     assert_eq!((all.len(), kept.len()), (15, 5), "{all:?}\n{kept:?}");
     // Behind the second of three, and before the next three, however late either recording stamps them.
     let next = all.iter().skip(3).step_by(3).copied();
@@ -127,8 +128,8 @@ fn pairs_that_are_short_are_left_out() {
         return;
     }
     assert!(output.status.success(), "{output:?}");
-    let first = times(folder.path(), "out", FIRST, "sig=40");
-    let second = times(folder.path(), "out", SECOND, "");
+    let first = times(folder.path(), "out", FIRST, &["sig=40"]);
+    let second = times(folder.path(), "out", SECOND, &[]);
     // The one behind which the script waits; the other one too where the machine does not get on.
     assert!(!first.is_empty(), "{output:?}");
     for at in &first {
