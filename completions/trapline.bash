@@ -487,7 +487,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__bench__subcmd__explain)
-            opts="-i -h --input --guest --format --json --csv --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --strict --help"
+            opts="-i -h --input --guest --format --json --csv --formats --facts --spool-limit --max-memory --threads --pid --vm --vcpu --cpu --time --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -518,6 +518,10 @@ _trapline() {
                     return 0
                     ;;
                 --spool-limit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-memory)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -937,7 +941,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__compare)
-            opts="-i -h --with --guest --with-guest --each --score --confidence --work --all --limit --kallsyms --guest-kallsyms --domain --mtree --a-score --b-score --a-domain --b-domain --a-facts --b-facts --a-kallsyms --b-kallsyms --format --json --csv --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --input --color --strict --help"
+            opts="-i -h --with --guest --with-guest --each --score --confidence --work --all --limit --kallsyms --guest-kallsyms --domain --mtree --a-score --b-score --a-domain --b-domain --a-facts --b-facts --a-kallsyms --b-kallsyms --format --json --csv --formats --facts --spool-limit --max-memory --threads --pid --vm --vcpu --cpu --time --input --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1035,6 +1039,10 @@ _trapline() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --max-memory)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --threads)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1079,7 +1087,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__counters)
-            opts="-i -h --input --guest --limit --format --json --csv --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --strict --help"
+            opts="-i -h --input --guest --limit --format --json --csv --formats --facts --spool-limit --max-memory --threads --pid --vm --vcpu --cpu --time --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1114,6 +1122,10 @@ _trapline() {
                     return 0
                     ;;
                 --spool-limit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-memory)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1153,7 +1165,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__diagnose)
-            opts="-i -h --input --domain --patch --kallsyms --guest-kallsyms --rule --mtree --guest --format --json --csv --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --strict --help"
+            opts="-i -h --input --domain --patch --kallsyms --guest-kallsyms --rule --mtree --guest --format --json --csv --formats --facts --spool-limit --max-memory --threads --pid --vm --vcpu --cpu --time --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1207,6 +1219,10 @@ _trapline() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --max-memory)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --threads)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1243,7 +1259,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__events)
-            opts="-i -h --input --guest --event --console --as --ns --format --json --csv --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --strict --help"
+            opts="-i -h --input --guest --event --console --as --ns --format --json --csv --formats --facts --spool-limit --max-memory --threads --pid --vm --vcpu --cpu --time --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1285,6 +1301,10 @@ _trapline() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --max-memory)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --threads)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1321,7 +1341,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__exits)
-            opts="-i -h --input --guest --event --by --as --wide --sort --mtree --guest-kallsyms --guest-modules --format --json --csv --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --strict --help"
+            opts="-i -h --input --guest --event --by --as --wide --sort --mtree --guest-kallsyms --guest-modules --format --json --csv --formats --facts --spool-limit --max-memory --threads --pid --vm --vcpu --cpu --time --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1383,6 +1403,10 @@ _trapline() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --max-memory)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --threads)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1419,7 +1443,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__export)
-            opts="-i -o -h --input --guest --output --as --table --path --mtree --format --json --csv --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --strict --help"
+            opts="-i -o -h --input --guest --output --as --table --path --mtree --format --json --csv --formats --facts --spool-limit --max-memory --threads --pid --vm --vcpu --cpu --time --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1474,6 +1498,10 @@ _trapline() {
                     return 0
                     ;;
                 --spool-limit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-memory)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1539,7 +1567,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__flame)
-            opts="-i -o -h --input --output --off-cpu --both --wakeup --guest-exits --event --by --unit --idle --limit --kallsyms --guest-kallsyms --guest-modules --guestmount --guest --diff --diff-kallsyms --diff-guest-kallsyms --symfs --buildid-dir --debug-dir --perf-maps --no-inline --format --json --csv --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --strict --help"
+            opts="-i -o -h --input --output --off-cpu --both --wakeup --guest-exits --event --by --unit --idle --limit --kallsyms --guest-kallsyms --guest-modules --guestmount --guest --diff --diff-kallsyms --diff-guest-kallsyms --symfs --buildid-dir --debug-dir --perf-maps --no-inline --format --json --csv --formats --facts --spool-limit --max-memory --threads --pid --vm --vcpu --cpu --time --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1638,6 +1666,10 @@ _trapline() {
                     return 0
                     ;;
                 --spool-limit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-memory)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -2125,7 +2157,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__info)
-            opts="-i -h --input --guest --format --json --csv --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --strict --help"
+            opts="-i -h --input --guest --format --json --csv --formats --facts --spool-limit --max-memory --threads --pid --vm --vcpu --cpu --time --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2156,6 +2188,10 @@ _trapline() {
                     return 0
                     ;;
                 --spool-limit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-memory)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -2195,7 +2231,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__irqs)
-            opts="-i -h --input --guest --limit --format --json --csv --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --strict --help"
+            opts="-i -h --input --guest --limit --format --json --csv --formats --facts --spool-limit --max-memory --threads --pid --vm --vcpu --cpu --time --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2230,6 +2266,10 @@ _trapline() {
                     return 0
                     ;;
                 --spool-limit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-memory)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -2295,7 +2335,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__paths)
-            opts="-i -h --input --guest --path --from --to --join --slow --each --instance --diagram --mtree --format --json --csv --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --strict --help"
+            opts="-i -h --input --guest --path --from --to --join --slow --each --instance --diagram --mtree --format --json --csv --formats --facts --spool-limit --max-memory --threads --pid --vm --vcpu --cpu --time --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2358,6 +2398,10 @@ _trapline() {
                     return 0
                     ;;
                 --spool-limit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-memory)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -2523,7 +2567,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__report)
-            opts="-i -o -h --input --output --against --mtree --kallsyms --guest-kallsyms --full --brief --cost --pairs --guest --format --json --csv --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --strict --help"
+            opts="-i -o -h --input --output --against --mtree --kallsyms --guest-kallsyms --full --brief --cost --pairs --guest --format --json --csv --formats --facts --spool-limit --max-memory --threads --pid --vm --vcpu --cpu --time --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2585,6 +2629,10 @@ _trapline() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --max-memory)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --threads)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -2643,7 +2691,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__sched)
-            opts="-i -h --input --guest --by --sort --as --limit --histogram --format --json --csv --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --strict --help"
+            opts="-i -h --input --guest --by --sort --as --limit --histogram --format --json --csv --formats --facts --spool-limit --max-memory --threads --pid --vm --vcpu --cpu --time --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2690,6 +2738,10 @@ _trapline() {
                     return 0
                     ;;
                 --spool-limit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-memory)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -2779,7 +2831,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__vcpus)
-            opts="-i -h --input --guest --wide --mtree --format --json --csv --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --strict --help"
+            opts="-i -h --input --guest --wide --mtree --format --json --csv --formats --facts --spool-limit --max-memory --threads --pid --vm --vcpu --cpu --time --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2814,6 +2866,10 @@ _trapline() {
                     return 0
                     ;;
                 --spool-limit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-memory)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

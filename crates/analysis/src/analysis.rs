@@ -2,7 +2,7 @@
 
 use doubts::{Concerns, Doubts};
 use event::{Data, Event, EventOrder, EventType, Kind, Side};
-use model::{Machine, Span, TaskChanges, ThreadHandle, ThreadHandles, Threads};
+use model::{Machine, RetiredThreads, Span, TaskChanges, ThreadHandle, ThreadHandles, Threads};
 use paths::CompletedInstance;
 
 use crate::activity::Activity;
@@ -308,6 +308,13 @@ pub trait Analysis: 'static {
     /// [`Machine::task_states`].
     fn task_spans(&mut self, changes: &TaskChanges, context: &Context<'_>) {
         let _ = (changes, context);
+    }
+
+    /// Threads become part of sums, since there are as many as are kept apart ([`model::StateLimits`]). What is kept of
+    /// each of them goes into what is kept of all others, or is dropped where it says nothing of others; the machine
+    /// still has them, and forgets them afterwards.
+    fn retire(&mut self, retired: &RetiredThreads, machine: &Machine) {
+        let _ = (retired, machine);
     }
 
     /// Takes a side record. Threads and names are followed for all ([`Context::machine`]).

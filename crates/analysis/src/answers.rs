@@ -1,7 +1,8 @@
 //! What a walk leaves behind.
 
-use doubts::{Concerns, Doubts};
+use doubts::{Concerns, DoubtKind, Doubts};
 use event::Kind;
+use model::Machine;
 
 use crate::analysis::{Analysis, EventAccount, WalkState};
 use crate::handle::Handle;
@@ -63,6 +64,21 @@ impl Answers {
         let counted = analysis.counted(walked);
         self.counted
             .extend(counted.into_iter().map(|one| (machine, one)));
+    }
+
+    /// Says how many threads of a machine were not kept apart, if any were.
+    pub(crate) fn say_retired(&mut self, number: u16, machine: &Machine) {
+        let retired = machine.retired();
+        if retired.threads > 0 {
+            let mut doubts = Doubts::default();
+            doubts.raise(DoubtKind::ThreadsMerged {
+                threads: retired.threads,
+                vcpus: retired.vcpus,
+                most: (machine.limits().threads, machine.limits().vcpus),
+                busy_ns: machine.busy_sums_ns(),
+            });
+            self.doubts.push((number, doubts));
+        }
     }
 
     /// Returns an analysis with what it found.

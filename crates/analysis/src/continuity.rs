@@ -13,10 +13,11 @@
 use doubts::{Doubt, DoubtKind, Doubts};
 use event::sched::Leaves;
 use event::{Data, Event, EventType, Kind, cpu_index};
-use model::ByNumber;
+use model::{ByNumber, Machine, RetiredThreads};
 use rustc_hash::FxHashMap;
 
 use crate::analysis::{Analysis, Context, EventDetail, Turn, WalkState};
+use crate::thread_turns::{ThreadTurns, thread_id, thread_number};
 
 /// Turns that may be missed for each vCPU or CPU: where the recording begins, where it ends.
 const EACH: u64 = 2;
@@ -135,43 +136,16 @@ impl ContinuityReport {
     }
 }
 
-/// What a thread was last seen doing.
-#[derive(Debug, Clone, Copy, Default)]
-struct ThreadTurns {
-    /// Its last event of KVM's was an exit (`true`) or an entry.
-    exited: Option<bool>,
-    /// It got (`true`) or left a CPU.
-    on_cpu: Option<bool>,
-    /// It was woken, and has not been seen running since.
-    woken: bool,
-    exits: u64,
-    exits_missed: u64,
-    entries: u64,
-    entries_missed: u64,
-    ins: u64,
-    outs: u64,
-    switches_missed: u64,
-    wakeups: u64,
-    wakeups_missed: u64,
-    /// The CPU on which it was last seen going to sleep.
-    asleep_on: Option<i32>,
-    asleep: u64,
-    asleep_missed: u64,
-}
-
 /// Where CPUs are of: events of another ring buffer may be another machine's, with numbers of its own.
 type CpuKey = (u16, i64);
-
-/// Returns a number for a thread of a ring buffer. Ids have 32 bits and a sign.
-fn thread_number(buffer: u16, id: i64) -> i64 {
-    (i64::from(buffer) << 40) + id
-}
 
 /// Watches the turns.
 #[derive(Debug, Default)]
 pub struct Continuity {
     /// By [`thread_number`].
     threads: ByNumber<ThreadTurns>,
+    /// Sums of those that are not kept apart any more: vCPUs, and other threads.
+    others: [ThreadTurns; 2],
     /// The task that each CPU switched to.
     cpus: FxHashMap<CpuKey, i32>,
     /// By CPU, tasks that were woken for it or moved to it.
@@ -314,7 +288,7 @@ impl Continuity {
         let all_threads = self.from_idle && !chain.torn();
         let mut vcpus = 0u64;
         let mut whole = self.from_idle;
-        for thread in self.threads.values() {
+        for thread in self.threads.values().chain(&self.others) {
             let ThreadTurns { exits, entries, .. } = *thread;
             let is_vcpu = exits + entries > 0;
             vcpus += u64::from(is_vcpu);
@@ -355,6 +329,19 @@ impl Continuity {
 }
 
 impl Analysis for Continuity {
+    fn retire(&mut self, retired: &RetiredThreads, _: &Machine) {
+        let numbers = self.threads.numbers().filter(|number| {
+            let tid = i32::try_from(thread_id(*number));
+            tid.is_ok_and(|tid| retired.has_tid(tid))
+        });
+        for number in numbers.collect::<Vec<_>>() {
+            if let Some(turns) = self.threads.remove(number) {
+                let is_vcpu = turns.exits + turns.entries > 0;
+                self.others[usize::from(is_vcpu)].merge(&turns);
+            }
+        }
+    }
+
     fn turn(&self) -> Turn {
         Turn::Before
     }

@@ -12,7 +12,7 @@
 //! faults: which those are only what comes between the two shows.
 
 use event::{Data, Event, EventType, Isa, Kind, index_of};
-use model::{ByThread, ThreadHandle};
+use model::{ByThread, Machine, RetiredThreads, ThreadHandle};
 use rustc_hash::FxHashSet;
 
 use crate::analysis::{Analysis, Context, EventDetail};
@@ -242,6 +242,12 @@ impl Faults {
 }
 
 impl Analysis for Faults {
+    fn retire(&mut self, retired: &RetiredThreads, _: &Machine) {
+        for thread in retired.handles() {
+            self.open.remove(thread);
+        }
+    }
+
     fn wants(&mut self, ty: &EventType<'_>) -> EventDetail {
         let has_address = self.learn(ty);
         match ty.kind {

@@ -5,6 +5,7 @@
 
 use doubts::{Concern, Concerns};
 use event::{Data, Event, EventType, Side, index_of};
+use model::{Machine, RetiredThreads};
 use paths::Paths;
 
 use crate::analysis::{
@@ -68,6 +69,10 @@ impl Analysis for Paths {
 
     fn guest_side(&mut self, machine: u16, side: &Side<'_>) {
         Paths::guest_side(self, machine, side);
+    }
+
+    fn retire(&mut self, retired: &RetiredThreads, _: &Machine) {
+        Paths::retire(self, retired);
     }
 
     fn side(&mut self, side: &Side<'_>) {

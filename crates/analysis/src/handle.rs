@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use doubts::{Concerns, Doubts};
 use event::{Data, Event, EventType, Side};
-use model::{Span, TaskChanges, Threads};
+use model::{Machine, RetiredThreads, Span, TaskChanges, Threads};
 
 use crate::analysis::{
     Analysis, Context, EventAccount, EventDetail, FilterScope, GuestEvent, Needs, Turn, WalkState,
@@ -138,6 +138,9 @@ macro_rules! handed_on {
         #[inline]
         fn task_spans(&mut $self, changes: &TaskChanges, context: &Context<'_>) {
             $change.task_spans(changes, context);
+        }
+        fn retire(&mut $self, retired: &RetiredThreads, machine: &Machine) {
+            $change.retire(retired, machine);
         }
         fn side(&mut $self, side: &Side<'_>) {
             $change.side(side);

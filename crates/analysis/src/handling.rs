@@ -5,8 +5,8 @@
 //! It costs more than 2 ns an event, because each stretch of time in which an exit is handled goes into the sums of
 //! its vCPU and class.
 
-use event::{EventType, ExitClass, index_of};
-use model::{Machine, Span, State, Times};
+use event::{EventType, ExitClass};
+use model::{BySlot, Machine, RetiredThreads, Span, State, Times};
 
 use crate::analysis::{Analysis, Context, EventDetail, FilterScope, Needs, States};
 use crate::chosen::Window;
@@ -23,7 +23,7 @@ pub struct HandledClass {
 /// One vCPU.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HandlingRow {
-    /// Its thread.
+    /// Its thread; -1 of those that are not kept apart any more ([`model::StateLimits`]).
     pub tid: i32,
     /// What handling its exits took, by class; only those that took any time.
     pub classes: Vec<HandledClass>,
@@ -32,7 +32,9 @@ pub struct HandlingRow {
 /// Sums up each vCPU's exits by class.
 #[derive(Debug, Default)]
 pub struct Handling {
-    vcpus: Vec<Vec<HandledClass>>,
+    vcpus: BySlot<Vec<HandledClass>>,
+    /// Those of vCPUs that are not kept apart any more.
+    others: Vec<HandledClass>,
 }
 
 impl Handling {
@@ -54,14 +56,18 @@ impl Handling {
             }
             classes
         };
-        let tids = machine.vcpus().map(|vcpu| vcpu.tid);
-        tids.zip(self.vcpus)
-            .filter(|(_, classes)| !classes.is_empty())
-            .map(|(tid, classes)| HandlingRow {
-                tid,
-                classes: settled(classes),
+        let rows = self.vcpus.iter();
+        let rows = rows.filter_map(|(vcpu, classes)| {
+            Some(HandlingRow {
+                tid: machine.vcpu(vcpu)?.tid,
+                classes: settled(classes.clone()),
             })
-            .collect()
+        });
+        let others = (!self.others.is_empty()).then(|| HandlingRow {
+            tid: event::NONE,
+            classes: settled(self.others.clone()),
+        });
+        rows.chain(others).collect()
     }
 
     #[inline]
@@ -75,26 +81,35 @@ impl Handling {
         let Some((start, end)) = window.part(span) else {
             return;
         };
-        let at = index_of(span.vcpu);
-        if self.vcpus.len() <= at {
-            self.vcpus.resize_with(at + 1, Vec::new);
-        }
         let (class, ns) = (reason.class(), end - start);
-        let classes = &mut self.vcpus[at];
-        // A guest has exits of few classes, and the most frequent one is among the first.
-        let place = classes.iter().position(|one| one.class == class);
-        let place = place.unwrap_or_else(|| {
-            classes.push(HandledClass {
-                class,
-                times: Times::default(),
-            });
-            classes.len() - 1
-        });
-        classes[place].times.add(span.state, ns);
+        let classes = self.vcpus.entry(span.vcpu, Vec::new);
+        times_of(classes, class).add(span.state, ns);
     }
 }
 
+/// Returns the times of a class. A guest has exits of few classes, and the most frequent one is among the first.
+#[inline]
+fn times_of(classes: &mut Vec<HandledClass>, class: ExitClass) -> &mut Times {
+    let place = classes.iter().position(|one| one.class == class);
+    let place = place.unwrap_or_else(|| {
+        classes.push(HandledClass {
+            class,
+            times: Times::default(),
+        });
+        classes.len() - 1
+    });
+    &mut classes[place].times
+}
+
 impl Analysis for Handling {
+    fn retire(&mut self, retired: &RetiredThreads, _: &Machine) {
+        for one in retired.vcpus().filter_map(|vcpu| self.vcpus.remove(vcpu)) {
+            for class in one {
+                times_of(&mut self.others, class.class).merge(&class.times);
+            }
+        }
+    }
+
     fn filter_scope(&self) -> Option<FilterScope> {
         Some(FilterScope::Whole)
     }

@@ -10,7 +10,7 @@
 //! beginning that is recorded, and is not counted.
 
 use event::{Data, Event, EventType, Kind, cpu_index, index_of};
-use model::{ByNumber, Machine, TaskChanges};
+use model::{ByNumber, BySlot, Machine, RetiredThreads, TaskChanges};
 
 use crate::Stats;
 use crate::analysis::{Analysis, Context, EventDetail, Needs};
@@ -81,7 +81,7 @@ pub struct IdleWakeups {
     kinds: Vec<Option<(Number, Number)>>,
     cpus: Vec<CpuState>,
     /// By thread slot, when it was woken, if it has not run since.
-    woken: Vec<u64>,
+    woken: BySlot<u64>,
     rows: ByNumber<(u32, IdleWakeupsRow)>,
     many: usize,
     waits: Stats,
@@ -184,11 +184,7 @@ impl IdleWakeups {
     }
 
     fn woken(&mut self, slot: u32) -> &mut u64 {
-        let index = index_of(slot);
-        if self.woken.len() <= index {
-            self.woken.resize(index + 1, NEVER);
-        }
-        &mut self.woken[index]
+        self.woken.entry(slot, || NEVER)
     }
 
     /// Counts a wait, and for how much of it the CPU was in which state.
@@ -271,6 +267,13 @@ fn of_vm(machine: &Machine, slot: u32) -> Option<(i32, bool)> {
 }
 
 impl Analysis for IdleWakeups {
+    fn retire(&mut self, retired: &RetiredThreads, _: &Machine) {
+        for slot in retired.slots() {
+            self.woken.remove(slot);
+            self.many -= usize::from(self.rows.remove(slot).is_some());
+        }
+    }
+
     fn needs(&self) -> Needs {
         Needs {
             task_spans: true,

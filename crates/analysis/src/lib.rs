@@ -57,6 +57,7 @@ mod record;
 mod recorder;
 mod register_exits;
 mod resume;
+mod retired_names;
 mod round;
 mod sched;
 mod series;
@@ -68,11 +69,13 @@ mod spins;
 mod stalls;
 mod study;
 mod tables;
+mod thread_turns;
 mod timeline;
 mod timers;
 mod together;
 mod unknowable;
 mod unmaps;
+mod vcpu_rows;
 mod vcpus;
 mod vmm_sleeps;
 mod waits;
@@ -133,7 +136,7 @@ pub use recorder::{Recorder, RecorderReport, RecorderThread, Role};
 pub use register_exits::RegisterExits;
 pub use resume::Resume;
 pub use sched::{
-    CpuRow, DelayConvention, LongestWait, MAX_TASKS, Merge, OtherTask, SchedKinds, SchedLatencies,
+    CpuRow, DelayConvention, LongestWait, Merge, OtherTask, SchedKinds, SchedLatencies,
     SchedReport, TaskRow, WorkRow,
 };
 pub use series::{PartCounts, Series, SliceMeasure};
@@ -155,7 +158,8 @@ pub use timers::{HOST_TIMER_VECTOR, TimerEvidence, TimerRow, Timers, TimersRepor
 pub use together::AnalysisTuple;
 pub use unknowable::{Unknowable, known_amount, unknowable};
 pub use unmaps::{UnmapRow, Unmaps, UnmapsReport};
-pub use vcpus::{CpuHolder, LISTED, MAX_VCPUS, UserCause, VcpuRow, Vcpus, VcpusReport};
+pub use vcpu_rows::{CpuHolder, UserCause, VcpuRow, VcpusReport};
+pub use vcpus::{LISTED, Vcpus};
 pub use vmm_sleeps::{VmmSleeps, VmmSleepsRow};
 pub use waits::{CpuOwner, Crowd, VcpuWaits, WaitsReport};
 pub use walk_costs::{WalkCost, WalkCosts, WalkTimes};

@@ -7,7 +7,7 @@
 
 use event::sched::Leaves;
 use event::{Data, Event, EventType, Kind, index_of};
-use model::{ByNumber, Machine, NamedRole, TaskChanges};
+use model::{ByNumber, BySlot, Machine, NamedRole, RetiredThreads, TaskChanges};
 
 use crate::Stats;
 use crate::analysis::{Analysis, Context, EventDetail, Needs};
@@ -71,7 +71,7 @@ pub struct MainLoops {
     loops: ByNumber<MainLoop>,
     many: usize,
     /// By thread slot: whether it is known to be none.
-    others: Vec<bool>,
+    others: BySlot<()>,
     wakings: bool,
 }
 
@@ -176,7 +176,7 @@ impl MainLoops {
     }
 
     fn is_other(&self, slot: u32) -> bool {
-        self.others.get(index_of(slot)).copied().unwrap_or(false)
+        self.others.get(slot).is_some()
     }
 
     /// A thread left its CPU.
@@ -190,11 +190,7 @@ impl MainLoops {
         if !is_main || thread.is_vcpu || !known && self.many >= MOST_ROWS {
             // What has no name and no process yet may get them.
             if thread.pid.is_some() || thread.comm.is_some() {
-                let index = index_of(slot);
-                if self.others.len() <= index {
-                    self.others.resize(index + 1, false);
-                }
-                self.others[index] = true;
+                self.others.entry(slot, || ());
             }
             return;
         }
@@ -240,6 +236,15 @@ impl MainLoop {
 }
 
 impl Analysis for MainLoops {
+    fn retire(&mut self, retired: &RetiredThreads, _: &Machine) {
+        for slot in retired.slots() {
+            self.others.remove(slot);
+        }
+        for tid in retired.tids() {
+            self.many -= usize::from(self.loops.remove(tid).is_some());
+        }
+    }
+
     fn needs(&self) -> Needs {
         Needs {
             task_spans: true,

@@ -9,7 +9,7 @@
 //! through all exits and entries, and the time in the guest is summed by CPU.
 
 use event::{Data, Event, EventType, ExitReason, Kind, NONE};
-use model::{ByThread, Machine, SpanEnd, TaskChanges, ThreadHandle, ThreadHandles};
+use model::{ByThread, Machine, RetiredThreads, SpanEnd, TaskChanges, ThreadHandle, ThreadHandles};
 
 use crate::Stats;
 use crate::analysis::{Analysis, Context, EventDetail, Needs};
@@ -186,6 +186,12 @@ impl Moves {
 }
 
 impl Analysis for Moves {
+    fn retire(&mut self, retired: &RetiredThreads, _: &Machine) {
+        for thread in retired.handles() {
+            self.vcpus.remove(thread);
+        }
+    }
+
     fn needs(&self) -> Needs {
         Needs {
             task_spans: true,

@@ -7,7 +7,7 @@
 //! again are the hypervisor's work for that exit; once it halts they are no more.
 
 use event::{Body, Data, Event, EventType, ExitReason, Isa, Kind, index_of};
-use model::{ByThread, ThreadHandle};
+use model::{ByThread, Machine, RetiredThreads, ThreadHandle};
 
 use crate::analysis::{Analysis, Context, EventDetail};
 use crate::faults::ExitSum;
@@ -178,6 +178,12 @@ fn reason(event: &Event<'_>, (number, isa): &(Option<Number>, Option<Number>)) -
 }
 
 impl Analysis for NestedExits {
+    fn retire(&mut self, retired: &RetiredThreads, _: &Machine) {
+        for thread in retired.handles() {
+            self.vcpus.remove(thread);
+        }
+    }
+
     fn wants(&mut self, ty: &EventType<'_>) -> EventDetail {
         let is_inner = self.learn(ty);
         match ty.kind {

@@ -7,7 +7,7 @@
 //! of a recording are, and keeps of each exit where the guest was.
 
 use event::{Body, Data, Event, EventType, ExitClass, ExitDetail, ExitReason, Kind, index_of};
-use model::{ByThread, ThreadHandle};
+use model::{ByThread, Machine, RetiredThreads, ThreadHandle};
 
 use crate::analysis::{Analysis, Context, EventDetail};
 use crate::record::{Number, Radix};
@@ -440,6 +440,12 @@ impl VcpuWatch {
 }
 
 impl Analysis for Progress {
+    fn retire(&mut self, retired: &RetiredThreads, _: &Machine) {
+        for thread in retired.handles() {
+            self.vcpus.remove(thread);
+        }
+    }
+
     fn wants(&mut self, ty: &EventType<'_>) -> EventDetail {
         let reads = self.learn(ty);
         self.report.wakeups |= ty.kind == Kind::KvmVcpuWakeup && ty.recorded;

@@ -7,8 +7,8 @@
 //! tasks that send; that of vsock by the recorder's threads, which read and answer. kworkers do many things, and are
 //! nobody's helpers here.
 
-use event::{Data, Event, EventType, NONE, index_of};
-use model::{Machine, NamedRole, Threads};
+use event::{Data, Event, EventType, NONE};
+use model::{BySlot, Machine, NamedRole, RetiredThreads, Threads};
 
 use crate::Stats;
 use crate::analysis::{Analysis, Context, EventDetail, Needs, Note, WalkState};
@@ -104,7 +104,7 @@ impl Task {
 #[derive(Debug, Default)]
 pub struct Recorder {
     /// By thread slot.
-    tasks: Vec<Task>,
+    tasks: BySlot<Task>,
     agents: bool,
     /// When and on which CPUs its run time counts.
     window: Window,
@@ -122,11 +122,7 @@ impl Recorder {
     }
 
     fn task(&mut self, slot: u32) -> &mut Task {
-        let index = index_of(slot);
-        if self.tasks.len() <= index {
-            self.tasks.resize_with(index + 1, Task::default);
-        }
-        &mut self.tasks[index]
+        self.tasks.entry(slot, Task::default)
     }
 
     /// Takes an event of the scheduler. Returns whether it is traffic between the recorder and an agent in a guest, and
@@ -176,7 +172,7 @@ impl Recorder {
 
     /// Returns whether a thread is a vhost worker that carries the recorder's traffic, and for which process.
     fn carries(&self, slot: u32, least: u64, threads: &Threads) -> Option<Option<i32>> {
-        let task = self.tasks.get(index_of(slot))?;
+        let task = self.tasks.get(slot)?;
         task.helps(least).then(|| vhost(threads, slot))?
     }
 
@@ -192,9 +188,9 @@ impl Recorder {
             coarse: !walked.activity.is_fine(),
             ..RecorderReport::default()
         };
-        for ((tid, thread), slot) in threads.iter().zip(0u32..) {
+        for (slot, tid, thread) in threads.slots() {
             let comm = thread.comm.as_deref().unwrap_or_default();
-            let task = self.tasks.get(index_of(slot)).copied().unwrap_or_default();
+            let task = self.tasks.get(slot).copied().unwrap_or_default();
             let role = if recorder.has(tid, thread) {
                 Role::Recorder
             } else if !recorder.is_unknown() && self.carries(slot, least, threads).is_some() {
@@ -223,6 +219,12 @@ impl Recorder {
 }
 
 impl Analysis for Recorder {
+    fn retire(&mut self, retired: &RetiredThreads, _: &Machine) {
+        for slot in retired.slots() {
+            self.tasks.remove(slot);
+        }
+    }
+
     fn needs(&self) -> Needs {
         Needs {
             threads: true,

@@ -70,6 +70,13 @@ impl FollowedMachine {
         }
     }
 
+    /// Returns whether as many threads are kept apart as may be.
+    #[inline]
+    pub(crate) fn is_full(&self) -> bool {
+        // Some make events that say nothing of threads, and have a number alone.
+        self.machine.is_full() || self.handles.len() >= 2 * self.machine.limits().threads
+    }
+
     /// Takes what the reader has followed instead.
     pub(crate) fn tallied(&mut self, tally: &HeadTally) {
         self.counts.tallied(tally);

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use event::sched::Leaves;
 use event::{Body, Data, Event, EventType, KERNEL_STACK, Side, index_of, kernel_stack};
-use model::{CpuSwitch, SpanEnd, TaskSpan, TaskStates, Threads};
+use model::{CpuSwitch, Machine, RetiredThreads, SpanEnd, TaskSpan, TaskStates, Threads};
 use rustc_hash::FxHashMap;
 use symbols::{KernelFunctions, kernel_part};
 
@@ -249,6 +249,10 @@ impl Sleeps {
 }
 
 impl Analysis for Sleeps {
+    fn retire(&mut self, retired: &RetiredThreads, _: &Machine) {
+        self.away.retain(|slot, _| !retired.has_slot(*slot));
+    }
+
     fn needs(&self) -> Needs {
         Needs {
             threads: true,

@@ -10,7 +10,7 @@
 //! access, and whose an exit was is known only at the entry behind it.
 
 use event::{Body, Data, Event, EventType, Isa, Kind, MmioAccess, index_of};
-use model::{ByThread, ThreadHandle};
+use model::{ByThread, Machine, RetiredThreads, ThreadHandle};
 use rustc_hash::FxHashMap;
 
 use crate::analysis::{Analysis, Context, EventDetail};
@@ -369,6 +369,12 @@ impl Timers {
 }
 
 impl Analysis for Timers {
+    fn retire(&mut self, retired: &RetiredThreads, _: &Machine) {
+        for thread in retired.handles() {
+            self.vcpus.remove(thread);
+        }
+    }
+
     fn wants(&mut self, ty: &EventType<'_>) -> EventDetail {
         let has_reader = self.learn(ty);
         match ty.kind {

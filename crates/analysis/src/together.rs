@@ -5,7 +5,7 @@
 
 use doubts::{Concerns, Doubts};
 use event::{Data, Event, EventType, Side, index_of};
-use model::{Span, TaskChanges, Threads};
+use model::{Machine, RetiredThreads, Span, TaskChanges, Threads};
 
 use crate::analysis::{
     Analysis, Context, EventAccount, EventDetail, FilterScope, GuestEvent, Needs, Turn, WalkState,
@@ -156,6 +156,9 @@ macro_rules! tuples {
                 $(if self.needs[$at].task_spans {
                     self.members.$at.task_spans(changes, context);
                 })+
+            }
+            fn retire(&mut self, retired: &RetiredThreads, machine: &Machine) {
+                $(self.members.$at.retire(retired, machine);)+
             }
             fn side(&mut self, side: &Side<'_>) {
                 $(self.members.$at.side(side);)+

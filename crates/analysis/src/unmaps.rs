@@ -5,7 +5,7 @@
 //! whether a page was used, as reclaim does before it takes it (`include/trace/events/kvm.h`).
 
 use event::{Data, Event, EventType};
-use model::{ByNumber, NamedRole};
+use model::{ByNumber, Machine, NamedRole, RetiredThreads};
 
 use crate::analysis::{Analysis, Context, EventDetail, Needs, WalkState};
 
@@ -55,6 +55,8 @@ pub struct Unmaps {
     kinds: Vec<Option<NotifierCall>>,
     /// By thread; names are given at the end.
     by_tid: ByNumber<UnmapRow>,
+    /// Of threads that are not kept apart any more.
+    others: UnmapRow,
     recorded: bool,
 }
 
@@ -82,6 +84,8 @@ impl Unmaps {
         rows.sort_by_key(|row| (std::cmp::Reverse((row.unmapped, row.aged)), row.tid));
         let sum = |of: fn(&UnmapRow) -> u64| rows.iter().map(of).fold(0, u64::saturating_add);
         let (unmapped, aged) = (sum(|row| row.unmapped), sum(|row| row.aged));
+        let unmapped = unmapped.saturating_add(self.others.unmapped);
+        let aged = aged.saturating_add(self.others.aged);
         rows.truncate(LISTED);
         UnmapsReport {
             rows,
@@ -117,6 +121,13 @@ impl Unmaps {
 }
 
 impl Analysis for Unmaps {
+    fn retire(&mut self, retired: &RetiredThreads, _: &Machine) {
+        for row in retired.tids().filter_map(|tid| self.by_tid.remove(tid)) {
+            self.others.unmapped = self.others.unmapped.saturating_add(row.unmapped);
+            self.others.aged = self.others.aged.saturating_add(row.aged);
+        }
+    }
+
     fn needs(&self) -> Needs {
         Needs {
             threads: true,

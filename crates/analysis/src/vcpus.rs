@@ -5,10 +5,11 @@
 //! to sums and to what is kept of the exit that it belongs to.
 
 use doubts::{Concern, Concerns, Doubts};
-use event::{Data, Event, EventType, ExitReason, Kind, index_of};
-use model::{Cause, GuestAccess, Machine, Polls, SeenEvents, Span, State, Times, vm_names};
-use rustc_hash::FxHashMap;
-use serde::Serialize;
+use event::{Data, Event, EventType, ExitReason, Kind};
+use model::{
+    BySlot, Cause, Machine, Polls, RetiredThreads, SeenEvents, Span, State, Times, vm_names,
+};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::Stats;
 use crate::analysis::{
@@ -16,141 +17,18 @@ use crate::analysis::{
     WalkState,
 };
 use crate::chosen::Window;
-use crate::guests::{GuestTasks, GuestTasksReport};
+use crate::retired_names::{RetiredName, RetiredNames};
 use crate::series::SliceMeasure;
 use crate::slices::Amount;
-use crate::unknowable::{Unknowable, unknowable};
+use crate::unknowable::unknowable;
+use crate::vcpu_rows::{CpuHolder, UserCause, VcpuRow, VcpusReport};
 
 /// Tasks and causes that a row lists; what is beyond is summed up in the last one.
 pub const LISTED: usize = 16;
 
-/// vCPUs that have a row of their own; those beyond are one row together. KVM allows a VM 4096 (`KVM_MAX_VCPUS`), and a
-/// host with as many threads of all its VMs as this has more of them than its CPUs can run.
-pub const MAX_VCPUS: usize = 1 << 14;
-
 /// Pairs of a vCPU and a task that it waited behind, or an access that the VMM handled, that are counted apart; what is
 /// beyond is in the item of each vCPU's list that says "others".
 const MAX_PAIRS: usize = 1 << 20;
-
-/// A task that had a CPU which a runnable vCPU waited for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct CpuHolder {
-    /// Its name, if known.
-    pub comm: Option<String>,
-    /// Its thread id; 0 is the idle task: the CPU was free and had yet to come out of idling. `None` where
-    /// it is not known who ran, and for the sum of what is not listed.
-    pub tid: Option<i32>,
-    /// How many times it ran there meanwhile.
-    pub count: u64,
-    /// For how long.
-    #[serde(rename = "ran_ns")]
-    pub ns: u64,
-}
-
-/// An exit that the VMM handled.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UserCause {
-    /// The exit; `None` where its `kvm_exit` was not seen, and for the sum of what is not listed.
-    pub reason: Option<ExitReason>,
-    /// The access that made it, where it was recorded.
-    pub access: Option<GuestAccess>,
-    /// Device and register behind the access, where [`crate::name_access`] found it.
-    pub name: Option<String>,
-    /// How many times the VMM had it.
-    pub count: u64,
-    /// For how long.
-    pub ns: u64,
-}
-
-/// One vCPU.
-#[derive(Debug, Clone, PartialEq)]
-pub struct VcpuRow {
-    /// Process of its VM, if known.
-    pub vm_pid: Option<i32>,
-    /// Name of its VM, if known.
-    pub vm_name: Option<String>,
-    /// What its VM is called, as no other VM of the recording is ([`model::vm_names`]).
-    pub vm: String,
-    /// Whether which VM it is of is a guess.
-    pub guessed: bool,
-    /// Whether names or facts alone say that it is a vCPU: there is no exit and no entry.
-    pub presumed: bool,
-    /// What it is called: `vCPU 1`, and where there are several VMs `web, vCPU 1` ([`model::vcpu_name`]).
-    pub called: String,
-    /// Its number in the VM.
-    pub vcpu: u32,
-    /// Its thread; -1 in the row of the others.
-    pub tid: i32,
-    /// How many vCPUs beyond the first [`MAX_VCPUS`] this row is the sum of: 0 in the row of a single one.
-    pub others: u32,
-    /// From when it was observed: its first exit or entry, or the beginning of the window.
-    pub from: u64,
-    /// Until when.
-    pub to: u64,
-    /// Time by state. It adds up to the time observed.
-    pub times: Times,
-    /// Exits.
-    pub exits: u64,
-    /// Halts that were polled.
-    pub polls: Polls,
-    /// How long it waited for a CPU, each time.
-    pub waits: Stats,
-    /// Behind whom, most time first.
-    pub behind: Vec<CpuHolder>,
-    /// What it was in the VMM for, most time first.
-    pub user: Vec<UserCause>,
-    /// What its guest did, where the guest's recording was walked too.
-    pub guest: Option<GuestTasksReport>,
-}
-
-impl VcpuRow {
-    /// Returns a row of nothing, at an instant.
-    fn at(time: u64) -> VcpuRow {
-        VcpuRow {
-            vm_pid: None,
-            vm_name: None,
-            vm: String::new(),
-            guessed: false,
-            presumed: false,
-            called: String::new(),
-            vcpu: 0,
-            tid: -1,
-            others: 0,
-            from: time,
-            to: time,
-            times: Times::default(),
-            exits: 0,
-            polls: Polls::default(),
-            waits: Stats::default(),
-            behind: Vec::new(),
-            user: Vec::new(),
-            guest: None,
-        }
-    }
-}
-
-/// What was found.
-#[derive(Debug, Clone, PartialEq)]
-pub struct VcpusReport {
-    /// vCPUs by VM and number.
-    pub rows: Vec<VcpuRow>,
-    /// What the recording has.
-    pub seen: SeenEvents,
-}
-
-impl VcpusReport {
-    /// Adds what guests did whose recordings were walked too.
-    pub fn with_guests(&mut self, tasks: &GuestTasks, walked: &WalkState<'_>) {
-        for row in &mut self.rows {
-            row.guest = tasks.report(walked, row.tid);
-        }
-    }
-
-    /// Returns what cannot be known.
-    pub fn unknowable(&self) -> Vec<Unknowable> {
-        unknowable(&self.seen)
-    }
-}
 
 #[derive(Debug, Clone, Copy, Default)]
 struct WaitSum {
@@ -164,6 +42,11 @@ impl WaitSum {
         self.count += 1;
         self.ns = self.ns.saturating_add(ns);
     }
+
+    fn merge(&mut self, other: WaitSum) {
+        self.count += other.count;
+        self.ns = self.ns.saturating_add(other.ns);
+    }
 }
 
 /// What goes on in a vCPU.
@@ -175,8 +58,6 @@ struct VcpuProgress {
     wait_ns: u64,
     /// It is in the VMM, if with its CPU taken away.
     in_user: bool,
-    /// Whether it was observed.
-    observed: bool,
     /// Its polls as the machine had them last.
     polls: Polls,
 }
@@ -197,26 +78,56 @@ struct VcpuSums {
 #[derive(Debug)]
 pub struct Vcpus {
     window: Window,
-    /// How many are counted apart; the sums of the others are behind theirs.
-    most: usize,
-    vcpus: Vec<VcpuSums>,
-    now: Vec<VcpuProgress>,
+    vcpus: BySlot<VcpuSums>,
+    now: BySlot<VcpuProgress>,
+    /// What is counted of those that are not kept apart any more, and how many they are.
+    others: VcpuSums,
+    other_vcpus: u32,
+    retired: RetiredNames,
     /// Exits outside of the window, and those of threads that are no vCPU's.
     elsewhere: u64,
     /// Exits that only an inner event shows.
     inner: u64,
-    behind: FxHashMap<(u32, Option<u32>), WaitSum>,
+    behind: FxHashMap<(u32, CpuUser), WaitSum>,
     user: FxHashMap<(u32, Cause), WaitSum>,
 }
+
+/// Who had a CPU that a vCPU waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum CpuUser {
+    /// Nothing shows it.
+    Unknown,
+    /// A task, by its slot.
+    Task(u32),
+    /// Tasks of a name that are not kept apart any more, by the name's number.
+    Retired(u32),
+}
+
+/// A vCPU's waits behind somebody.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct WaitBehind<'v> {
+    pub(crate) vcpu: u32,
+    /// The slot of the task.
+    pub(crate) task: Option<u32>,
+    /// The tasks, where they are not kept apart any more.
+    pub(crate) retired: Option<&'v RetiredName>,
+    pub(crate) count: u64,
+    pub(crate) ns: u64,
+}
+
+/// Stands for all vCPUs that are not kept apart any more.
+const OTHER_VCPUS: u32 = u32::MAX;
 
 impl Vcpus {
     /// Returns a sum of nothing.
     pub fn new(window: Window) -> Vcpus {
         Vcpus {
             window,
-            most: MAX_VCPUS,
-            vcpus: Vec::new(),
-            now: Vec::new(),
+            vcpus: BySlot::default(),
+            now: BySlot::default(),
+            others: VcpuSums::default(),
+            other_vcpus: 0,
+            retired: RetiredNames::default(),
             elsewhere: 0,
             inner: 0,
             behind: FxHashMap::default(),
@@ -224,28 +135,14 @@ impl Vcpus {
         }
     }
 
-    /// Returns the number by which a vCPU is counted.
-    #[inline]
-    fn row(&self, vcpu: u32) -> u32 {
-        vcpu.min(self.most as u32)
-    }
-
     #[inline]
     fn now(&mut self, vcpu: u32) -> &mut VcpuProgress {
-        let index = index_of(vcpu);
-        if self.now.len() <= index {
-            self.now.resize(index + 1, VcpuProgress::default());
-        }
-        &mut self.now[index]
+        self.now.entry(vcpu, VcpuProgress::default)
     }
 
     #[inline]
     fn vcpu(&mut self, vcpu: u32) -> &mut VcpuSums {
-        let index = self.row(vcpu) as usize;
-        if self.vcpus.len() <= index {
-            self.vcpus.resize_with(index + 1, VcpuSums::default);
-        }
-        &mut self.vcpus[index]
+        self.vcpus.entry(vcpu, VcpuSums::default)
     }
 
     /// A vCPU left its guest.
@@ -286,7 +183,8 @@ impl Vcpus {
         let mut behind = by_vcpu(&self.behind);
         let mut user = by_vcpu(&self.user);
         let mut rows: Vec<(Option<usize>, VcpuRow)> = Vec::new();
-        for (known, index) in machine.vcpus().zip(0u32..).take(self.most) {
+        for known in machine.vcpus() {
+            let index = known.number;
             if walked.left_out.has(known.tid) {
                 continue;
             }
@@ -294,8 +192,8 @@ impl Vcpus {
             let at = place.map(|(at, _)| *at);
             let vm = at.map(|at| &vms[at]);
             let number = place.map_or(0, |(_, id)| *id);
-            let waits = self.now.get(index_of(index)).map_or(0, |now| now.wait_ns);
-            let row = self.report_row(index, &[waits], seen);
+            let waits = self.now.get(index).map_or(0, |now| now.wait_ns);
+            let row = self.vcpus.get(index).and_then(|vcpu| vcpu.row(waits, seen));
             // One that was woken with the last event has had no time yet.
             let named = seen.presumed && self.window.has(known.from, event::NONE);
             let row = row.or_else(|| named.then(|| VcpuRow::at(known.from)));
@@ -312,7 +210,7 @@ impl Vcpus {
                     },
                     vcpu: number,
                     tid: known.tid,
-                    behind: tasks(behind.remove(&index).unwrap_or_default(), machine),
+                    behind: self.tasks(behind.remove(&index).unwrap_or_default(), machine),
                     user: causes(user.remove(&index).unwrap_or_default()),
                     ..row
                 };
@@ -321,43 +219,111 @@ impl Vcpus {
         }
         rows.sort_by_key(|(vm, row)| (*vm, row.vcpu, row.from, row.tid));
         let mut rows: Vec<VcpuRow> = rows.into_iter().map(|(_, row)| row).collect();
-        let beyond = self.now.get(self.most..).unwrap_or_default();
-        let waits: Vec<u64> = beyond.iter().map(|now| now.wait_ns).collect();
-        let index = self.most as u32;
-        if let Some(row) = self.report_row(index, &waits, seen) {
-            let others = beyond.iter().filter(|now| now.observed).count();
+        if let Some(row) = self.others.row(0, seen) {
+            let of = OTHER_VCPUS;
             rows.push(VcpuRow {
-                others: others as u32,
-                behind: tasks(behind.remove(&index).unwrap_or_default(), machine),
-                user: causes(user.remove(&index).unwrap_or_default()),
+                others: self.other_vcpus,
+                behind: self.tasks(behind.remove(&of).unwrap_or_default(), machine),
+                user: causes(user.remove(&of).unwrap_or_default()),
                 ..row
             });
         }
         VcpusReport { rows, seen }
     }
 
-    /// Returns of each vCPU behind which task (its slot) it waited, how often and for how long.
-    pub(crate) fn waits(&self) -> impl Iterator<Item = (u32, Option<u32>, u64, u64)> + '_ {
-        let all = self.behind.iter();
-        all.map(|((vcpu, task), sum)| (*vcpu, *task, sum.count, sum.ns))
+    /// Returns of each vCPU behind whom it waited, how often and for how long.
+    pub(crate) fn waits(&self) -> impl Iterator<Item = WaitBehind<'_>> + '_ {
+        self.behind.iter().map(|((vcpu, who), sum)| WaitBehind {
+            vcpu: *vcpu,
+            task: match who {
+                CpuUser::Task(slot) => Some(*slot),
+                CpuUser::Retired(_) | CpuUser::Unknown => None,
+            },
+            retired: match who {
+                CpuUser::Retired(number) => self.retired.get(*number),
+                CpuUser::Task(_) | CpuUser::Unknown => None,
+            },
+            count: sum.count,
+            ns: sum.ns,
+        })
     }
 
-    /// Returns the sums of a row, with waits that went on to the end; `None` if nothing of it was observed.
-    fn report_row(&self, index: u32, going_on: &[u64], seen: SeenEvents) -> Option<VcpuRow> {
-        let vcpu = self.vcpus.get(index_of(index))?;
-        let (from, to) = vcpu.span?;
-        let mut waits = vcpu.waits.clone();
-        for &ns in going_on.iter().filter(|ns| **ns > 0) {
-            waits.add(ns);
+    /// Returns the tasks that a vCPU waited behind, most time first.
+    fn tasks(&self, of_vcpu: Vec<(CpuUser, WaitSum)>, machine: &Machine) -> Vec<CpuHolder> {
+        let threads = machine.threads();
+        let mut list: Vec<CpuHolder> = of_vcpu
+            .into_iter()
+            .map(|(who, sum)| {
+                let (tid, comm) = match who {
+                    CpuUser::Unknown => (None, None),
+                    CpuUser::Task(slot) => {
+                        threads.at(slot).map_or((None, None), |(tid, thread)| {
+                            (Some(tid), thread.comm.as_deref())
+                        })
+                    }
+                    CpuUser::Retired(number) => {
+                        (None, self.retired.get(number).map(|name| &*name.comm))
+                    }
+                };
+                CpuHolder {
+                    tid,
+                    comm: comm.map(str::to_owned),
+                    count: sum.count,
+                    ns: sum.ns,
+                }
+            })
+            .collect();
+        list.sort_by(|a, b| {
+            let names = || a.comm.cmp(&b.comm);
+            b.ns.cmp(&a.ns).then(a.tid.cmp(&b.tid)).then_with(names)
+        });
+        fold(
+            list,
+            |behind| (behind.count, behind.ns),
+            |count, ns| CpuHolder {
+                tid: None,
+                comm: None,
+                count,
+                ns,
+            },
+        )
+    }
+}
+
+impl VcpuSums {
+    /// Returns the row of these sums, with a wait that went on to the end; `None` if nothing was observed.
+    fn row(&self, wait_ns: u64, seen: SeenEvents) -> Option<VcpuRow> {
+        let (from, to) = self.span?;
+        let mut waits = self.waits.clone();
+        if wait_ns > 0 {
+            waits.add(wait_ns);
         }
         Some(VcpuRow {
             to,
-            times: seen.settle(&vcpu.times, vcpu.kernel_waiting_ns),
-            exits: vcpu.exits,
-            polls: vcpu.polls,
+            times: seen.settle(&self.times, self.kernel_waiting_ns),
+            exits: self.exits,
+            polls: self.polls,
             waits,
             ..VcpuRow::at(from)
         })
+    }
+
+    /// Adds what was counted of a vCPU that is not kept apart any more, with a wait that it was in.
+    fn merge(&mut self, other: &VcpuSums, wait_ns: u64) {
+        self.times.merge(&other.times);
+        self.kernel_waiting_ns = self
+            .kernel_waiting_ns
+            .saturating_add(other.kernel_waiting_ns);
+        self.span = match (self.span, other.span) {
+            (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
+            (a, b) => a.or(b),
+        };
+        self.exits += other.exits;
+        self.polls.merge(&other.polls);
+        self.waits.merge(&other.waits);
+        if wait_ns > 0 {
+            self.waits.add(wait_ns);
+        }
     }
 }
 
@@ -385,33 +351,6 @@ fn by_vcpu<K: Copy>(sums: &FxHashMap<(u32, K), WaitSum>) -> FxHashMap<u32, Vec<(
         out.entry(*vcpu).or_default().push((*of, *sum));
     }
     out
-}
-
-/// Returns the tasks that a vCPU waited behind, most time first.
-fn tasks(of_vcpu: Vec<(Option<u32>, WaitSum)>, machine: &Machine) -> Vec<CpuHolder> {
-    let mut list: Vec<CpuHolder> = of_vcpu
-        .into_iter()
-        .map(|(task, sum)| {
-            let task = task.and_then(|slot| machine.threads().at(slot));
-            CpuHolder {
-                tid: task.map(|(tid, _)| tid),
-                comm: task.and_then(|(_, thread)| thread.comm.as_deref().map(str::to_owned)),
-                count: sum.count,
-                ns: sum.ns,
-            }
-        })
-        .collect();
-    list.sort_by(|a, b| b.ns.cmp(&a.ns).then(a.tid.cmp(&b.tid)));
-    fold(
-        list,
-        |behind| (behind.count, behind.ns),
-        |count, ns| CpuHolder {
-            tid: None,
-            comm: None,
-            count,
-            ns,
-        },
-    )
 }
 
 /// Returns what a vCPU was in the VMM for, most time first.
@@ -463,7 +402,7 @@ impl Analysis for Vcpus {
     }
 
     fn counted(&self, _: &WalkState<'_>) -> Vec<EventAccount> {
-        let exits = self.vcpus.iter().map(|vcpu| vcpu.exits);
+        let exits = self.all().map(|(_, vcpu)| vcpu.exits);
         vec![EventAccount {
             kinds: &[Kind::KvmExit],
             name: "kvm_exit",
@@ -480,7 +419,8 @@ impl Analysis for Vcpus {
 
     fn doubts(&self, walked: &WalkState<'_>, doubts: &mut Doubts) {
         // Without rows there is nothing of which a part could be unknown.
-        let any = self.vcpus.iter().any(|vcpu| vcpu.span.is_some());
+        let mut all = self.all().map(|(_, vcpu)| vcpu);
+        let any = all.any(|vcpu| vcpu.span.is_some());
         let unknown = unknowable(&walked.machine.seen());
         for one in unknown.into_iter().filter(|_| any) {
             doubts.raise(one.doubt());
@@ -534,10 +474,48 @@ impl Analysis for Vcpus {
         }
     }
 
+    fn retire(&mut self, retired: &RetiredThreads, machine: &Machine) {
+        for vcpu in retired.vcpus() {
+            // What it was still in when it was last seen belongs to it as well.
+            for span in machine.kept(vcpu) {
+                self.span(&span);
+            }
+            let wait_ns = self.now.remove(vcpu).map_or(0, |now| now.wait_ns);
+            if let Some(sums) = self.vcpus.remove(vcpu) {
+                self.other_vcpus += u32::from(sums.span.is_some());
+                self.others.merge(&sums, wait_ns);
+            }
+        }
+        let slots = self.behind.keys().filter_map(|(_, who)| match who {
+            CpuUser::Task(slot) if retired.has_slot(*slot) => Some(*slot),
+            _ => None,
+        });
+        let slots: FxHashSet<u32> = slots.collect();
+        let names = (self.retired).take(retired, machine, |slot| slots.contains(&slot));
+        let row = |vcpu: u32| match retired.has_vcpu(vcpu) {
+            true => OTHER_VCPUS,
+            false => vcpu,
+        };
+        for ((vcpu, who), sum) in std::mem::take(&mut self.behind) {
+            let who = match who {
+                CpuUser::Task(slot) => names.get(&slot).map_or(who, |name| CpuUser::Retired(*name)),
+                CpuUser::Unknown | CpuUser::Retired(_) => who,
+            };
+            self.behind.entry((row(vcpu), who)).or_default().merge(sum);
+        }
+        for ((vcpu, cause), sum) in std::mem::take(&mut self.user) {
+            self.user.entry((row(vcpu), cause)).or_default().merge(sum);
+        }
+    }
+
     fn counters(&self, walked: &WalkState<'_>, report: &mut dyn FnMut(u8, u32, Amount)) {
-        let chosen: Vec<&VcpuSums> = (self.vcpus.iter().zip(walked.machine.vcpus()))
-            .filter(|(_, known)| !walked.left_out.has(known.tid))
-            .map(|(vcpu, _)| vcpu)
+        let chosen: Vec<&VcpuSums> = self
+            .all()
+            .filter(|(number, _)| {
+                let known = walked.machine.vcpu(*number);
+                !known.is_some_and(|known| walked.left_out.has(known.tid))
+            })
+            .map(|(_, vcpu)| vcpu)
             .collect();
         for state in State::ALL {
             let times = chosen.iter().map(|vcpu| vcpu.times.get(state));
@@ -552,6 +530,12 @@ impl Analysis for Vcpus {
 }
 
 impl Vcpus {
+    /// Returns the sums of all vCPUs, with their numbers, and of those that are not kept apart any more.
+    fn all(&self) -> impl Iterator<Item = (u32, &VcpuSums)> {
+        let others = std::iter::once((OTHER_VCPUS, &self.others));
+        self.vcpus.iter().chain(others)
+    }
+
     #[inline]
     fn span(&mut self, span: &Span) {
         let Some((start, end)) = self.window.part(span) else {
@@ -567,12 +551,11 @@ impl Vcpus {
             Some((from, to)) => (from.min(start), to.max(end)),
             None => (start, end),
         });
-        let row = self.row(span.vcpu);
-        let now = self.now(span.vcpu);
-        now.observed = true;
+        let now = self.now.entry(span.vcpu, VcpuProgress::default);
         if span.state == State::Runnable {
             now.wait_ns += ns;
-            pair(&mut self.behind, row, span.behind, None).add(ns);
+            let who = span.behind.map_or(CpuUser::Unknown, CpuUser::Task);
+            pair(&mut self.behind, span.vcpu, who, CpuUser::Unknown).add(ns);
             return;
         }
         let wait = std::mem::take(&mut now.wait_ns);
@@ -582,7 +565,7 @@ impl Vcpus {
             self.vcpu(span.vcpu).waits.add(wait);
         }
         if user {
-            let sum = pair(&mut self.user, row, span.cause, Cause::default());
+            let sum = pair(&mut self.user, span.vcpu, span.cause, Cause::default());
             sum.ns = sum.ns.saturating_add(ns);
             sum.count += u64::from(!goes_on);
         }
@@ -590,5 +573,17 @@ impl Vcpus {
 }
 
 #[cfg(test)]
-#[path = "many_vcpus.rs"]
-mod many_vcpus;
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_all_vcpus_are_made_in_one_pass() {
+        let mut sums: FxHashMap<(u32, CpuUser), WaitSum> = FxHashMap::default();
+        for n in 0..10_000u32 {
+            pair(&mut sums, n / 2, CpuUser::Task(n), CpuUser::Unknown).add(1);
+        }
+        let sorted = by_vcpu(&sums);
+        assert_eq!(sorted.len(), 5000);
+        assert!(sorted.values().all(|list| list.len() == 2));
+    }
+}

@@ -3,8 +3,8 @@
 //! A vCPU's thread sleeps there for many reasons: for a lock, for a device that the VMM emulates, since the VM is
 //! paused. One that is throttled sleeps again and again for about the same time, however much its guest has to do.
 
-use event::{EventType, index_of};
-use model::{Machine, Span, State};
+use event::EventType;
+use model::{BySlot, Machine, RetiredThreads, Span, State};
 
 use crate::Stats;
 use crate::analysis::{Analysis, Context, EventDetail, FilterScope, Needs, States};
@@ -21,7 +21,7 @@ pub struct VmmSleepsRow {
 /// Follows vCPUs into their sleep.
 #[derive(Debug, Default)]
 pub struct VmmSleeps {
-    vcpus: Vec<Stats>,
+    vcpus: BySlot<Stats>,
 }
 
 impl VmmSleeps {
@@ -32,11 +32,12 @@ impl VmmSleeps {
 
     /// Returns the sleeps of all vCPUs that slept in the VMM.
     pub fn report(&self, machine: &Machine) -> Vec<VmmSleepsRow> {
-        let rows = machine.vcpus().zip(&self.vcpus);
-        let rows = rows.filter(|(_, sleeps)| sleeps.count() > 0);
-        rows.map(|(vcpu, sleeps)| VmmSleepsRow {
-            tid: vcpu.tid,
-            sleeps: sleeps.clone(),
+        let rows = self.vcpus.iter();
+        rows.filter_map(|(vcpu, sleeps)| {
+            Some(VmmSleepsRow {
+                tid: machine.vcpu(vcpu)?.tid,
+                sleeps: sleeps.clone(),
+            })
         })
         .collect()
     }
@@ -59,16 +60,19 @@ impl Analysis for VmmSleeps {
         EventDetail::Nothing
     }
 
+    fn retire(&mut self, retired: &RetiredThreads, _: &Machine) {
+        for vcpu in retired.vcpus() {
+            self.vcpus.remove(vcpu);
+        }
+    }
+
     fn spans(&mut self, spans: &[Span], context: &Context<'_>) {
         for span in spans.iter().filter(|span| span.state == State::UserBlocked) {
             let Some((start, end)) = context.window.part(span) else {
                 continue;
             };
-            let index = index_of(span.vcpu);
-            if self.vcpus.len() <= index {
-                self.vcpus.resize(index + 1, Stats::default());
-            }
-            self.vcpus[index].add(end.saturating_sub(start));
+            let sleeps = self.vcpus.entry(span.vcpu, Stats::default);
+            sleeps.add(end.saturating_sub(start));
         }
     }
 }

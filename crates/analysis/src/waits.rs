@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use event::index_of;
-use model::Machine;
+use model::{Machine, Threads, Vm};
 use rustc_hash::FxHashMap;
 
 use crate::recorder::{RecorderReport, Role};
@@ -102,6 +101,8 @@ pub(crate) fn waits(vcpus: &Vcpus, machine: &Machine, recorder: &RecorderReport)
     let vms = machine.vms();
     let mut by_vcpu: BTreeMap<u32, VcpuWaits> = BTreeMap::new();
     let mut by_who: BTreeMap<CpuOwner, BTreeMap<Option<i32>, CpuHolder>> = BTreeMap::new();
+    // How many tasks of which names are not kept apart any more.
+    let mut retired = RetiredTasks::new();
     let vm_of: FxHashMap<u32, usize> = vms
         .iter()
         .enumerate()
@@ -110,15 +111,21 @@ pub(crate) fn waits(vcpus: &Vcpus, machine: &Machine, recorder: &RecorderReport)
     let roles: FxHashMap<i32, Role> = (recorder.threads.iter())
         .map(|thread| (thread.tid, thread.role))
         .collect();
-    let tids: Vec<i32> = machine.vcpus().map(|vcpu| vcpu.tid).collect();
-    for (vcpu, slot, count, ns) in vcpus.waits() {
+    for wait in vcpus.waits() {
+        let (vcpu, slot, count, ns) = (wait.vcpu, wait.task, wait.count, wait.ns);
         let task = slot.and_then(|slot| threads.at(slot));
         if task.is_some_and(|(tid, _)| tid == 0) {
             // The CPU was idle: that is the way out of idling, and nobody's fault.
             continue;
         }
         let who = match task {
-            None => CpuOwner::Unknown,
+            None => match wait.retired {
+                Some(name) if model::NamedRole::from(&*name.comm).is_kworker() => {
+                    CpuOwner::Kworkers
+                }
+                Some(name) => CpuOwner::Named(name.comm.to_string()),
+                None => CpuOwner::Unknown,
+            },
             Some((tid, thread)) => {
                 let vm = slot.and_then(|slot| vm_of.get(&slot).copied());
                 match (roles.get(&tid), vm, thread.pid) {
@@ -131,7 +138,7 @@ pub(crate) fn waits(vcpus: &Vcpus, machine: &Machine, recorder: &RecorderReport)
             }
         };
         let sum = by_vcpu.entry(vcpu).or_insert_with(|| VcpuWaits {
-            tid: tids.get(index_of(vcpu)).copied().unwrap_or(0),
+            tid: machine.vcpu(vcpu).map_or(0, |vcpu| vcpu.tid),
             ..VcpuWaits::default()
         });
         let (sum_ns, sum_count) = match who {
@@ -142,19 +149,44 @@ pub(crate) fn waits(vcpus: &Vcpus, machine: &Machine, recorder: &RecorderReport)
         *sum_count = sum_count.saturating_add(count);
         let tid = task.map(|(tid, _)| tid);
         let behind = by_who
-            .entry(who)
+            .entry(who.clone())
             .or_default()
             .entry(tid)
             .or_insert_with(|| CpuHolder {
                 tid,
-                comm: task.and_then(|(_, thread)| thread.comm.as_deref().map(str::to_owned)),
+                comm: match wait.retired {
+                    Some(name) => Some(name.comm.to_string()),
+                    None => task.and_then(|(_, thread)| thread.comm.as_deref().map(str::to_owned)),
+                },
                 count: 0,
                 ns: 0,
             });
+        if let Some(name) = wait.retired {
+            let names = retired.entry(who).or_default();
+            names.insert(name.comm.to_string(), name.tasks);
+        }
         behind.count = behind.count.saturating_add(count);
         behind.ns = behind.ns.saturating_add(ns);
     }
-    let mut crowds: Vec<Crowd> = by_who
+    let mut crowds = crowds(by_who, &retired, threads, &vms);
+    crowds.sort_by(|a, b| b.ns.cmp(&a.ns).then_with(|| a.who.cmp(&b.who)));
+    WaitsReport {
+        vcpus: by_vcpu.into_values().collect(),
+        crowds,
+    }
+}
+
+/// What tasks that are not kept apart any more count, by whom they are of and their name.
+type RetiredTasks = BTreeMap<CpuOwner, BTreeMap<String, u64>>;
+
+/// Returns who had the CPUs, in no order.
+fn crowds(
+    by_who: BTreeMap<CpuOwner, BTreeMap<Option<i32>, CpuHolder>>,
+    retired: &RetiredTasks,
+    threads: &Threads,
+    vms: &[Vm],
+) -> Vec<Crowd> {
+    by_who
         .into_iter()
         .map(|(who, members)| {
             let mut most: Vec<CpuHolder> = members.into_values().collect();
@@ -177,17 +209,15 @@ pub(crate) fn waits(vcpus: &Vcpus, machine: &Machine, recorder: &RecorderReport)
             };
             Crowd {
                 name: name.unwrap_or_else(|| "unknown tasks".to_owned()),
-                threads: most.len() as u64,
+                threads: match retired.get(&who) {
+                    Some(names) => most.len() as u64 - 1 + names.values().sum::<u64>(),
+                    None => most.len() as u64,
+                },
                 count: most.iter().map(|one| one.count).sum(),
                 ns: most.iter().fold(0, |sum, one| sum.saturating_add(one.ns)),
                 most: most.into_iter().take(LISTED).collect(),
                 who,
             }
         })
-        .collect();
-    crowds.sort_by(|a, b| b.ns.cmp(&a.ns).then_with(|| a.who.cmp(&b.who)));
-    WaitsReport {
-        vcpus: by_vcpu.into_values().collect(),
-        crowds,
-    }
+        .collect()
 }

@@ -8,6 +8,7 @@ mod args;
 mod colour;
 mod commands;
 mod first_word;
+mod heap;
 mod local_files;
 #[cfg(test)]
 mod manuals;

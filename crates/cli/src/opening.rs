@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use recording::HOST_FACTS;
 use session::{Error, Filters, Session, SessionOptions};
 
+use crate::heap;
 use crate::local_files;
 use crate::options::{Common, FilterArgs};
 use crate::progress;
@@ -45,7 +46,9 @@ pub(crate) fn session(
     beside: &AccompanyingFiles<'_>,
     inputs: &[&Path],
 ) -> Result<Session, Error> {
+    let limits = heap::limit(common.max_memory);
     let options = SessionOptions {
+        limits,
         spool_limit: common.spool_limit,
         formats: common.formats.clone(),
         facts: {

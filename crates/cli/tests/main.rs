@@ -50,6 +50,7 @@ mod house;
 mod interrupted;
 mod irqs;
 mod json_contract;
+mod max_memory;
 mod near_names;
 mod new_files;
 mod paths_command;

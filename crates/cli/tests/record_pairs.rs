@@ -15,7 +15,8 @@ const FIRST: &str = "signal:signal_generate";
 const SECOND: &str = "sched:sched_process_fork";
 
 /// Says who it is, then sends itself three signals and starts a program, five times.
-const SCRIPT: &str = "trap '' 40; echo \"shell=$$\"; for i in 1 2 3 4 5; do kill -40 $$; kill -40 $$; kill -40 $$; /bin/true; done";
+const SCRIPT: &str = "trap '' 40; echo \"shell=$$\"; \
+                      for i in 1 2 3 4 5; do kill -40 $$; kill -40 $$; kill -40 $$; /bin/true; done";
 
 /// Returns whether this machine's kernel takes no BPF programs, by what a recorder said that needs them.
 pub(crate) fn refuses_programs(output: &Output) -> bool {

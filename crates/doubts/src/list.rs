@@ -314,11 +314,17 @@ doubt_list! {
         => "No kvm_exit event passes the filters, so nothing can be said about exits; 'trapline info' without \
              filters says \
             what is in the recording.";
-    /// Tasks beyond those that are kept apart are one row.
-    TasksMerged { most: usize } = "tasks-merged", Warning, [Sched]
+    /// Threads that had the least time are not kept apart: what was counted of them is in sums called "others".
+    ThreadsMerged { threads: u64, vcpus: u64, most: (usize, usize), busy_ns: (u64, u64) }
+        = "threads-merged", Warning, [All]
         => format!(
-            "There are more than {most} tasks. The row \"others\" has the rest, with their number: tasks that ended \
-            first, else those that came last."
+            "Only {} threads and {} vCPUs are kept apart at once. {} not, because others had more time (vCPUs among \
+             them: {vcpus}; their part of the time of all that was not asleep: {}): what was counted of them is in \
+             rows and sums called \"others\", and one that did something later is counted as another.",
+            most.0,
+            most.1,
+            counted(*threads, "thread is", "threads are"),
+            share::of(busy_ns.0, busy_ns.1),
         );
     /// Delays are counted from sched_waking, since sched_wakeup was not recorded.
     WakeupsFromWaking = "wakeups-from-waking", Note, [Sched]

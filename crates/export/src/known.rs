@@ -151,14 +151,16 @@ pub(crate) struct VcpuNumbers {
 impl VcpuNumbers {
     /// Learns of the vCPUs that have come.
     fn learn(&mut self, machine: &Machine, known: &FirstWalk<'_>) {
-        for vcpu in machine.vcpus().skip(self.all.len()) {
-            let nth = self.counts.entry(vcpu.tid).or_default();
-            let same = known.by_tid.get(&vcpu.tid);
+        for number in self.all.len() as u32..machine.vcpu_numbers() {
+            // One of which no more is kept has its place all the same.
+            let tid = machine.vcpu(number).map_or(event::NONE, |vcpu| vcpu.tid);
+            let nth = self.counts.entry(tid).or_default();
+            let same = known.by_tid.get(&tid);
             let name = same.and_then(|list| list.get(*nth).or(list.last()));
             *nth += 1;
-            self.by_tid.insert(vcpu.tid, self.all.len());
+            self.by_tid.insert(tid, self.all.len());
             self.all.push(name.cloned().unwrap_or(VcpuName {
-                tid: vcpu.tid,
+                tid,
                 vm: None,
                 vm_pid: None,
                 vm_name: None,

@@ -51,6 +51,7 @@ assert!(facts.threads.is_empty());
     clippy::cast_sign_loss
 )]
 
+mod available;
 mod cgroups;
 mod cpus;
 mod irqs;
@@ -92,6 +93,12 @@ pub fn collect(root: &Path) -> Facts {
         host.unreadable = tree.finish();
     }
     facts
+}
+
+/// Returns how many bytes a process of the host may still take: half of that is what one should take at most. `None`
+/// where the host does not say it.
+pub fn available_memory(root: &Path) -> Option<u64> {
+    available::memory(&mut HostTree::new(root))
 }
 
 /// Reads the counters of the host and of the control groups of its VMs again, at the end of a recording, and adds to

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use event::{Body, Event, NONE, index_of};
 use rustc_hash::FxHashMap;
 
+use crate::retired::RetiredThreads;
 use crate::roles::NamedRole;
 
 /// Pairs that are counted; a VM has some for each vCPU.
@@ -44,6 +45,12 @@ impl Bonds {
     /// Returns how many pairs there are.
     pub(crate) fn len(&self) -> usize {
         self.pairs.len()
+    }
+
+    /// Forgets threads that have become part of sums.
+    pub(crate) fn retire(&mut self, retired: &RetiredThreads) {
+        let pairs = &mut self.pairs;
+        pairs.retain(|(waker, target), _| !retired.has_tid(*waker) && !retired.has_tid(*target));
     }
 
     /// Takes a wake-up of a vCPU's thread.

@@ -69,9 +69,9 @@ impl<T> ByNumber<T> {
         &mut self.list[index_of(at)].1
     }
 
-    /// Returns where in the list a number is, and puts it there if it is not; it stays there where none is forgotten.
+    /// Returns where in the list a number is, and puts it there if it is not.
     #[inline]
-    pub(crate) fn place(&mut self, number: impl Into<i64>, make: impl FnOnce() -> T) -> u32 {
+    fn place(&mut self, number: impl Into<i64>, make: impl FnOnce() -> T) -> u32 {
         let number = number.into();
         match self.lately.get(place(number)) {
             Some((known, at)) if *known == number && *at != NOBODY.1 => *at,
@@ -79,16 +79,6 @@ impl<T> ByNumber<T> {
                 Some(at) => at,
                 None => self.add(number, make()),
             },
-        }
-    }
-
-    /// Returns where in the list a number is, if it is there.
-    #[inline]
-    pub(crate) fn find_place(&self, number: impl Into<i64>) -> Option<u32> {
-        let number = number.into();
-        match self.lately.get(place(number)) {
-            Some((known, at)) if *known == number && *at != NOBODY.1 => Some(*at),
-            _ => self.index.get(&number).copied(),
         }
     }
 
@@ -120,6 +110,21 @@ impl<T> ByNumber<T> {
             self.lately[place(*moved)] = (*moved, at);
         }
         Some(one)
+    }
+
+    /// Returns how many there are.
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Returns whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// Returns all numbers, in the order in which they were met where none was forgotten.
+    pub fn numbers(&self) -> impl Iterator<Item = i64> + '_ {
+        self.list.iter().map(|(number, _)| *number)
     }
 
     /// Returns all that there is, in the order in which it was met where nothing was forgotten.

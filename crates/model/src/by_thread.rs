@@ -3,6 +3,7 @@
 use event::index_of;
 
 use crate::by_number::ByNumber;
+use crate::by_slot::BySlot;
 
 /// A thread's number in one walk: they are given in the order in which threads are asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,38 +12,62 @@ pub struct ThreadHandle(u32);
 /// Gives threads their numbers.
 #[derive(Debug, Clone, Default)]
 pub struct ThreadHandles {
-    by_tid: ByNumber<()>,
+    by_tid: ByNumber<u32>,
+    next: u32,
 }
 
 impl ThreadHandles {
     /// Returns the number of a thread id, which has one from now on.
     #[inline]
     pub fn of(&mut self, tid: i32) -> ThreadHandle {
-        ThreadHandle(self.by_tid.place(tid, || ()))
+        let next = &mut self.next;
+        ThreadHandle(*self.by_tid.entry(tid, || {
+            let number = *next;
+            *next = number.saturating_add(1);
+            number
+        }))
     }
 
     /// Returns the number of a thread id, if it has one.
     #[inline]
     pub fn find(&self, tid: i32) -> Option<ThreadHandle> {
-        self.by_tid.find_place(tid).map(ThreadHandle)
+        self.by_tid.get(tid).copied().map(ThreadHandle)
+    }
+
+    /// Returns how many threads have a number.
+    pub fn len(&self) -> usize {
+        self.by_tid.len()
+    }
+
+    /// Returns whether none has one.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns the thread ids that have a number.
+    pub(crate) fn tids(&self) -> impl Iterator<Item = i32> + '_ {
+        let numbers = self.by_tid.numbers();
+        numbers.filter_map(|number| i32::try_from(number).ok())
+    }
+
+    /// Takes a thread id's number away: if it makes an event once more, it gets another one.
+    pub fn remove(&mut self, tid: i32) -> Option<ThreadHandle> {
+        self.by_tid.remove(tid).map(ThreadHandle)
     }
 }
-
-/// Stands for a thread of which nothing is kept.
-const NOTHING: u32 = u32::MAX;
 
 /// Something for each of some threads, in the order in which they were met.
 #[derive(Debug, Clone)]
 pub struct ByThread<T> {
     /// By handle, where in the list.
-    places: Vec<u32>,
-    list: Vec<T>,
+    places: BySlot<u32>,
+    list: Vec<(ThreadHandle, T)>,
 }
 
 impl<T> Default for ByThread<T> {
     fn default() -> ByThread<T> {
         ByThread {
-            places: Vec::new(),
+            places: BySlot::default(),
             list: Vec::new(),
         }
     }
@@ -52,35 +77,43 @@ impl<T> ByThread<T> {
     /// Returns what there is of a thread, to change it.
     #[inline]
     pub fn get_mut(&mut self, thread: ThreadHandle) -> Option<&mut T> {
-        let place = *self.places.get(index_of(thread.0))?;
-        self.list.get_mut(index_of(place))
+        let place = *self.places.get(thread.0)?;
+        self.list.get_mut(index_of(place)).map(|(_, one)| one)
     }
 
     /// Returns the same, and makes it if there is none.
     #[inline]
     pub fn entry(&mut self, thread: ThreadHandle, make: impl FnOnce() -> T) -> &mut T {
-        let place = match self.places.get(index_of(thread.0)) {
-            Some(place) if *place != NOTHING => *place,
-            _ => self.add(thread, make()),
+        let place = match self.places.get(thread.0) {
+            Some(place) => *place,
+            None => self.add(thread, make()),
         };
-        &mut self.list[index_of(place)]
+        &mut self.list[index_of(place)].1
     }
 
     #[cold]
     fn add(&mut self, thread: ThreadHandle, one: T) -> u32 {
-        let at = index_of(thread.0);
-        if self.places.len() <= at {
-            self.places.resize(at + 1, NOTHING);
-        }
         let place = self.list.len() as u32;
-        self.places[at] = place;
-        self.list.push(one);
+        self.places.entry(thread.0, || place);
+        self.list.push((thread, one));
         place
     }
 
-    /// Returns all that there is, in the order in which it was met.
+    /// Removes what there is of a thread. The last one takes its place in the order.
+    pub fn remove(&mut self, thread: ThreadHandle) -> Option<T> {
+        let place = self.places.remove(thread.0)?;
+        let (_, one) = self.list.swap_remove(index_of(place));
+        if let Some((moved, _)) = self.list.get(index_of(place))
+            && let Some(of_moved) = self.places.get_mut(moved.0)
+        {
+            *of_moved = place;
+        }
+        Some(one)
+    }
+
+    /// Returns all that there is, in the order in which it was met where nothing was removed.
     pub fn values(&self) -> impl Iterator<Item = &T> {
-        self.list.iter()
+        self.list.iter().map(|(_, one)| one)
     }
 }
 
@@ -104,5 +137,12 @@ mod tests {
         assert_eq!(handles.find(7), Some(threads[3]));
         assert_eq!(handles.find(8), None);
         assert!(kept.get_mut(handles.of(8)).is_none());
+        // A thread that comes back is another one.
+        assert_eq!(handles.remove(7), Some(threads[3]));
+        assert_eq!(kept.remove(threads[3]), Some(14));
+        assert_eq!(kept.remove(threads[3]), None);
+        assert_ne!(handles.of(7), threads[3]);
+        assert_eq!(kept.get_mut(threads[0]), Some(&mut 70_001));
+        assert_eq!(kept.values().count(), 4);
     }
 }

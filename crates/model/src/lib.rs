@@ -13,9 +13,11 @@ This crate does no I/O.
 
 mod bonds;
 mod by_number;
+mod by_slot;
 mod by_thread;
 mod machine;
 mod names;
+mod retired;
 mod roles;
 mod seen;
 mod span;
@@ -27,9 +29,11 @@ mod vms;
 
 pub use bonds::in_interrupt;
 pub use by_number::ByNumber;
+pub use by_slot::BySlot;
 pub use by_thread::{ByThread, ThreadHandle, ThreadHandles};
 pub use machine::{Follow, Halt, Machine, VcpuTimes};
 pub use names::{guesses, presumptions, vcpu_name, vm_names};
+pub use retired::{RetiredCount, RetiredThreads, STATE_LIMITS, StateLimits};
 pub use roles::{NamedRole, PERF_WORKLOAD, RecorderClue, RecorderThreads, vcpu_from_comm};
 pub use seen::SeenEvents;
 pub use span::{Cause, GuestAccess, Span, SpanSink, State, Times};

@@ -1,6 +1,7 @@
 //! What VMs and vCPUs are called, in tables and sentences.
 
 use doubts::{Doubt, DoubtKind};
+use rustc_hash::FxHashMap;
 use words::list_first;
 
 use crate::Vm;
@@ -13,8 +14,12 @@ pub fn vm_names(vms: &[Vm]) -> Vec<String> {
         (None, Some(vcpu)) => format!("thread {}", vcpu.tid),
         (None, None) => "without vCPUs".to_owned(),
     };
+    let mut times: FxHashMap<&str, u32> = FxHashMap::default();
+    for name in vms.iter().filter_map(|vm| vm.name.as_deref()) {
+        *times.entry(name).or_default() += 1;
+    }
     let name = |vm: &Vm| match &vm.name {
-        Some(name) if vms.iter().filter(|other| other.name == vm.name).count() == 1 => name.clone(),
+        Some(name) if times.get(name.as_str()) == Some(&1) => name.clone(),
         Some(name) => format!("{name} ({})", place(vm)),
         None => format!("VM of {}", place(vm)),
     };

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use event::sched::TaskComm;
-use event::{Data, Event, Side, index_of};
+use event::{Data, Event, Side};
 
 use crate::RecorderClue;
 use crate::bonds::Bonds;
 use crate::by_number::ByNumber;
+use crate::by_slot::BySlot;
+use crate::retired::RetiredThreads;
 use crate::roles::{RecorderTraces, vcpu_from_comm};
 use crate::thread_facts::{Claim, ThreadFacts, VmFact};
 
@@ -72,7 +74,9 @@ pub struct Tasks {
 pub struct Threads {
     /// The thread that has an id now.
     by_tid: ByNumber<u32>,
-    all: Vec<(i32, Thread)>,
+    all: BySlot<(i32, Thread)>,
+    /// The slot of the next thread.
+    next: u32,
     /// VMs known from facts beside the recording.
     pub(crate) vm_facts: Vec<VmFact>,
     /// Who woke vCPUs.
@@ -94,19 +98,43 @@ impl Threads {
         self.all.len() + self.bonds.len()
     }
 
+    /// Returns how many threads are kept.
+    #[inline]
+    pub(crate) fn count(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Returns whether the thread of a slot is the one that has an id now.
+    pub(crate) fn is_now(&self, tid: i32, slot: u32) -> bool {
+        self.by_tid.get(tid) == Some(&slot)
+    }
+
+    /// Forgets threads that have become part of sums.
+    pub(crate) fn retire(&mut self, retired: &RetiredThreads) {
+        for tid in retired.tids() {
+            self.by_tid.remove(tid);
+        }
+        for slot in retired.slots() {
+            self.all.remove(slot);
+        }
+        self.bonds.retire(retired);
+    }
+
     /// Returns the thread of a slot, and its id.
     pub fn at(&self, slot: u32) -> Option<(i32, &Thread)> {
-        let (tid, thread) = self.all.get(index_of(slot))?;
+        let (tid, thread) = self.all.get(slot)?;
         Some((*tid, thread))
     }
 
     /// Returns the slot of the thread that has this id now.
     #[inline]
     pub fn slot(&mut self, tid: i32) -> u32 {
-        let all = &mut self.all;
+        let (all, next) = (&mut self.all, &mut self.next);
         *self.by_tid.entry(tid, || {
-            all.push((tid, Thread::default()));
-            all.len() as u32 - 1
+            let slot = *next;
+            *next = slot.saturating_add(1);
+            all.entry(slot, || (tid, Thread::default()));
+            slot
         })
     }
 
@@ -114,23 +142,35 @@ impl Threads {
     #[inline]
     pub fn acts(&mut self, tid: i32) -> u32 {
         let slot = self.slot(tid);
-        self.all[index_of(slot)].1.acted = true;
+        self.thread_of(slot, tid).acted = true;
         slot
     }
 
     /// Returns the thread of a slot, to be changed.
     pub(crate) fn at_mut(&mut self, slot: u32) -> Option<&mut Thread> {
-        self.all.get_mut(index_of(slot)).map(|(_, thread)| thread)
+        self.all.get_mut(slot).map(|(_, thread)| thread)
     }
 
     pub(crate) fn entry(&mut self, tid: i32) -> &mut Thread {
         let slot = self.slot(tid);
-        &mut self.all[index_of(slot)].1
+        self.thread_of(slot, tid)
+    }
+
+    /// Returns the thread of a slot that an id has now.
+    #[inline]
+    fn thread_of(&mut self, slot: u32, tid: i32) -> &mut Thread {
+        &mut self.all.entry(slot, || (tid, Thread::default())).1
     }
 
     /// Returns all threads, in the order in which they were first seen.
     pub fn iter(&self) -> impl Iterator<Item = (i32, &Thread)> {
-        self.all.iter().map(|(tid, thread)| (*tid, thread))
+        self.all.iter().map(|(_, (tid, thread))| (*tid, thread))
+    }
+
+    /// Returns the same with their slots.
+    pub fn slots(&self) -> impl Iterator<Item = (u32, i32, &Thread)> {
+        let all = self.all.iter();
+        all.map(|(slot, (tid, thread))| (slot, *tid, thread))
     }
 
     /// Takes names the recorder saved apart from the events.
@@ -144,7 +184,7 @@ impl Threads {
     #[inline]
     pub fn named(&mut self, tid: i32, comm: &TaskComm) -> u32 {
         let slot = self.slot(tid);
-        let thread = &mut self.all[index_of(slot)].1;
+        let thread = self.thread_of(slot, tid);
         let known = thread.comm.as_deref().map(str::as_bytes);
         let same = known.is_some_and(|known| names(known, comm.as_bytes()));
         if !same && !comm.as_bytes().is_empty() {
@@ -175,7 +215,7 @@ impl Threads {
     #[inline]
     pub fn acts_as(&mut self, tid: i32, comm: &TaskComm) -> u32 {
         let slot = self.named(tid, comm);
-        self.all[index_of(slot)].1.acted = true;
+        self.thread_of(slot, tid).acted = true;
         slot
     }
 
@@ -201,7 +241,7 @@ impl Threads {
             }
             Data::SchedProcessExit(task) => {
                 let slot = self.slot(task.tid);
-                self.all[index_of(slot)].1.ended = true;
+                self.thread_of(slot, task.tid).ended = true;
                 slot
             }
             Data::TaskRename(task) => self.named(task.tid, &task.comm),
@@ -221,7 +261,7 @@ impl Threads {
     /// A thread was made. What was known of an earlier one with its id is past.
     fn forked(&mut self, tid: i32, pid: Option<i32>) -> &mut Thread {
         let slot = self.slot(tid);
-        let before = &self.all[index_of(slot)].1;
+        let before = &*self.thread_of(slot, tid);
         if before.acted || before.ended || before.is_vcpu {
             self.by_tid.remove(tid);
         }

@@ -64,6 +64,18 @@ pub struct Polls {
     pub unpolled_ns: u64,
 }
 
+impl Polls {
+    /// Adds those of another vCPU.
+    pub fn merge(&mut self, other: &Polls) {
+        self.succeeded += other.succeeded;
+        self.succeeded_ns = self.succeeded_ns.saturating_add(other.succeeded_ns);
+        self.failed += other.failed;
+        self.failed_ns = self.failed_ns.saturating_add(other.failed_ns);
+        self.unpolled += other.unpolled;
+        self.unpolled_ns = self.unpolled_ns.saturating_add(other.unpolled_ns);
+    }
+}
+
 /// One vCPU.
 #[derive(Debug, Clone)]
 pub(crate) struct VcpuTrack {

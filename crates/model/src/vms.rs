@@ -79,10 +79,9 @@ impl Vm {
 /// (`kvm-pit/PID`, `kvm-nx-lpage-recovery-PID`, `vhost-PID`) tell that id, if that process is known too: ftrace also
 /// saves names of threads that are long gone.
 pub fn find_vms(threads: &Threads) -> Vec<Vm> {
-    let all = threads.iter().zip(0u32..);
-    let mut vcpus: Vec<VcpuMember<'_>> = all
-        .filter(|((_, thread), _)| thread.is_vcpu)
-        .map(|((tid, thread), slot)| VcpuMember {
+    let mut vcpus: Vec<VcpuMember<'_>> = (threads.slots())
+        .filter(|(_, _, thread)| thread.is_vcpu)
+        .map(|(slot, tid, thread)| VcpuMember {
             tid,
             slot,
             thread,
@@ -201,22 +200,24 @@ fn bonded<'t>(
         .collect();
     let comm = |tid: i32| threads.get(tid)?.comm.as_deref();
     let mut parts: Vec<ThreadGroup<'_>> = Vec::new();
-    let mut left = without;
+    // Of each thread, the group that it is of.
+    let mut group_of: BTreeMap<i32, usize> = BTreeMap::new();
     for (vcpus, helpers) in threads.bonds.groups(&numbers, comm) {
-        let (members, others) = left
-            .into_iter()
-            .partition(|member| vcpus.binary_search(&member.tid).is_ok());
-        left = others;
+        group_of.extend(vcpus.into_iter().map(|tid| (tid, parts.len())));
         parts.push(ThreadGroup {
-            members,
             helpers,
-            by_order: false,
+            ..ThreadGroup::default()
         });
     }
-    parts.extend(left.into_iter().map(|member| ThreadGroup {
-        members: vec![member],
-        ..ThreadGroup::default()
-    }));
+    for member in without {
+        match group_of.get(&member.tid).and_then(|at| parts.get_mut(*at)) {
+            Some(part) => part.members.push(member),
+            None => parts.push(ThreadGroup {
+                members: vec![member],
+                ..ThreadGroup::default()
+            }),
+        }
+    }
     for part in &mut parts {
         // One vCPU says nothing of others, and a VM has a vCPU 0.
         let first = part.members.iter().map(|member| member.number).min();

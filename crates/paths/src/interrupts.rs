@@ -8,7 +8,7 @@
 
 use std::collections::VecDeque;
 
-use model::{NamedRole, Threads};
+use model::{NamedRole, RetiredThreads, Threads};
 use rustc_hash::FxHashMap;
 
 use crate::tasks::{PathTasks, TaskKind};
@@ -96,6 +96,30 @@ impl InterruptTargets {
         if let Some(moved) = self.members.remove(&smaller) {
             self.members.entry(larger).or_default().extend(moved);
         }
+    }
+
+    /// Forgets threads that are not kept apart any more: of each group those are left that are.
+    pub(crate) fn retire(&mut self, retired: &RetiredThreads) {
+        let past = |slot: u32| retired.has_slot(slot);
+        self.outstanding.retain(|(slot, _), ()| !past(*slot));
+        let left = self.group.keys().copied().filter(|slot| !past(*slot));
+        let mut left: Vec<(u32, u32)> = left.map(|slot| (self.root(slot), slot)).collect();
+        left.sort_unstable();
+        let mut group = FxHashMap::default();
+        let mut members = FxHashMap::default();
+        for of_root in left.chunk_by(|a, b| a.0 == b.0) {
+            let Some((root, first)) = of_root.first().copied() else {
+                continue;
+            };
+            group.extend(of_root.iter().map(|(_, slot)| (*slot, (first, 0))));
+            let many = u32::try_from(of_root.len()).unwrap_or(u32::MAX);
+            group.insert(first, (first, many));
+            if let Some(mut of_group) = self.members.remove(&root) {
+                of_group.retain(|_, slot| !past(*slot));
+                members.insert(first, of_group);
+            }
+        }
+        (self.group, self.members) = (group, members);
     }
 
     /// Remembers a vCPU with its group.

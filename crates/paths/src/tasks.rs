@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use event::sched::{Leaves, TaskComm};
-use event::{Data, NONE, index_of};
-use model::{NamedRole, Threads, vcpu_from_comm};
+use event::{Data, NONE};
+use model::{BySlot, NamedRole, RetiredThreads, Threads, vcpu_from_comm};
 
 /// What a task does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -129,7 +129,7 @@ impl PathTask {
 /// All tasks, by slot.
 #[derive(Debug)]
 pub(crate) struct PathTasks {
-    all: Vec<PathTask>,
+    all: BySlot<PathTask>,
     /// vCPUs: number and slot; and those whose number is not known.
     vcpus: BTreeSet<(u32, u32)>,
     nameless: BTreeSet<u32>,
@@ -146,7 +146,7 @@ impl Default for PathTasks {
             ..PathTask::default()
         };
         PathTasks {
-            all: Vec::new(),
+            all: BySlot::default(),
             vcpus: BTreeSet::new(),
             nameless: BTreeSet::new(),
             unknown,
@@ -167,7 +167,7 @@ impl PathTasks {
         if slot >= IDLE {
             return &self.idle;
         }
-        self.all.get(index_of(slot)).unwrap_or(&self.unknown)
+        self.all.get(slot).unwrap_or(&self.unknown)
     }
 
     /// Returns a task, which is made known if it is not.
@@ -177,24 +177,22 @@ impl PathTasks {
             self.scratch = self.idle;
             return &mut self.scratch;
         }
-        let at = index_of(slot);
-        if self.all.get(at).is_none_or(|task| !task.known) {
+        if self.all.get(slot).is_none_or(|task| !task.known) {
             self.learn(slot, threads);
         }
-        &mut self.all[at]
+        let unknown = self.unknown;
+        self.all.entry(slot, || unknown)
     }
 
     /// Looks at a thread's name.
     #[inline(never)]
     fn learn(&mut self, slot: u32, threads: &Threads) {
-        if self.all.len() <= index_of(slot) {
-            self.all.resize(index_of(slot) + 1, self.unknown);
-        }
         let Some((tid, thread)) = threads.at(slot) else {
             return;
         };
         let named = thread.comm.is_some();
-        let task = &mut self.all[index_of(slot)];
+        let unknown = self.unknown;
+        let task = self.all.entry(slot, || unknown);
         let numbered = || thread.vcpu.is_some() && task.number().is_none();
         if task.nameless && !named && !numbered() {
             return;
@@ -290,8 +288,9 @@ impl PathTasks {
     /// A thread makes an event on a CPU.
     #[inline]
     pub(crate) fn seen_on(&mut self, slot: u32, cpu: i32) {
-        if let Some(task) = self.all.get_mut(index_of(slot)) {
-            task.cpu = cpu;
+        if slot < IDLE {
+            let unknown = self.unknown;
+            self.all.entry(slot, || unknown).cpu = cpu;
         }
     }
 
@@ -320,15 +319,25 @@ impl PathTasks {
 
     /// A thread has another name.
     pub(crate) fn renamed(&mut self, slot: u32) {
-        if let Some(task) = self.all.get_mut(index_of(slot)) {
+        if let Some(task) = self.all.get_mut(slot) {
             task.known = false;
             task.nameless = false;
         }
     }
 
+    /// Forgets threads that are not kept apart any more.
+    pub(crate) fn retire(&mut self, retired: &RetiredThreads) {
+        for slot in retired.slots() {
+            if let Some(number) = self.all.remove(slot).and_then(|task| task.number()) {
+                self.vcpus.remove(&(number, slot));
+            }
+            self.nameless.remove(&slot);
+        }
+    }
+
     /// Events of a CPU were lost: who has it is not known; -1 stands for all.
     pub(crate) fn forget_cpu(&mut self, cpu: i32) {
-        for task in &mut self.all {
+        for (_, task) in self.all.iter_mut() {
             if task.run == TaskRun::Running && (cpu == NONE || task.cpu == cpu) {
                 task.run = TaskRun::Unknown;
             }

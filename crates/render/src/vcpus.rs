@@ -395,6 +395,7 @@ fn behind_name(task: &CpuHolder) -> String {
         (_, Some(0)) => "nothing: the CPU was idle".to_owned(),
         (Some(comm), Some(tid)) => format!("{comm}:{tid}"),
         (None, Some(tid)) => format!(":{tid}"),
+        (Some(comm), None) => format!("{comm}, several tasks"),
         _ => "others, or unknown".to_owned(),
     }
 }

@@ -109,6 +109,7 @@ impl<'s> OpenRecording<'s> {
     pub fn vms(&self) -> &[Vm] {
         self.vms.get_or_init(|| {
             let mut study = Study::default();
+            study.limit(self.session.options.limits);
             study.add(RecordingContents::vcpus_only());
             study.saved_names(self.saved_names());
             study.add_facts(&self.known);
@@ -125,8 +126,10 @@ impl<'s> OpenRecording<'s> {
         self.vms.get().map(Vec::as_slice)
     }
 
-    /// Gives a study what is known beside the recording's events: names of threads, facts, and what its clock counts.
+    /// Gives a study what is known beside the recording's events: names of threads, facts, and what its clock counts;
+    /// and how many threads it keeps apart.
     pub fn prepare(&self, study: &mut Study) {
+        study.limit(self.session.options.limits);
         study.saved_names(self.saved_names());
         study.add_facts(&self.known);
         if self.presumes_vcpus() {

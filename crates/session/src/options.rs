@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use analysis::TimelineLimits;
 use cpuset::CpuSet;
+use model::StateLimits;
 use paths::lang;
 use source::ReadProgress;
 
@@ -42,6 +43,8 @@ pub struct SessionOptions {
     pub tickets: Vec<PathBuf>,
     /// Whether a recording is taken too of which nothing is left but what stands before its events.
     pub empty: bool,
+    /// How many threads and vCPUs are kept apart at most; those with the least time become sums.
+    pub limits: StateLimits,
     /// Whom to tell how far the reading of inputs is.
     pub progress: Option<ReadProgress>,
 }

@@ -7,5 +7,6 @@ mod guest_pictures;
 mod guest_stacks;
 mod guests;
 mod ipis_by_distance;
+mod kept_apart;
 mod kernel_names;
 mod watch;

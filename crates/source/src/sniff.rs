@@ -2,7 +2,7 @@
 
 use tracetext::TextProducer;
 
-use crate::text::HEAD;
+use crate::text::beginning;
 
 /// What the bytes of a file are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,7 +34,8 @@ const KNOWN: &[(&[u8], &str)] = &[
     (b"SQLite format", "an SQLite database"),
 ];
 
-/// Says what bytes are. Only their beginning is looked at, so a recording may still turn out to be unusable.
+/// Says what bytes are. Only their beginning is looked at, of a text behind blank lines, so a recording may still turn
+/// out to be unusable.
 ///
 /// ```
 /// use source::{FileContent, sniff};
@@ -52,8 +53,7 @@ pub fn sniff(data: &[u8]) -> FileContent {
     if let Some((_, what)) = KNOWN.iter().find(|(magic, _)| data.starts_with(magic)) {
         return FileContent::Other((*what).to_owned());
     }
-    let head = data.get(..HEAD).unwrap_or(data);
-    if let Some(style) = tracetext::sniff(head) {
+    if let Some(style) = tracetext::sniff(beginning(data)) {
         let name = style.name();
         return match (style, style.is_table()) {
             (TextProducer::FunctionGraph, _) => FileContent::Other(format!(

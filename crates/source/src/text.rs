@@ -12,7 +12,22 @@ use crate::unthreaded::{TextScan, ThreadAssigner, ThreadColumn};
 use crate::walked::{WalkOutcome, WalkWatch};
 
 /// A text is recognized by its beginning: this many bytes of it.
-pub(crate) const HEAD: usize = 64 << 10;
+const HEAD: usize = 64 << 10;
+/// Returns what of a text it is recognized by: its beginning, behind blank lines.
+pub(crate) fn beginning(data: &[u8]) -> &[u8] {
+    let data = &data[blank(data)..];
+    data.get(..HEAD).unwrap_or(data)
+}
+
+/// Returns how many bytes of blank lines a text begins with.
+fn blank(data: &[u8]) -> usize {
+    let first = data.iter().position(|byte| !byte.is_ascii_whitespace());
+    let text = first.unwrap_or(data.len());
+    // The first line with something in it may begin with blanks.
+    let line = data[..text].iter().rposition(|byte| *byte == b'\n');
+    line.map_or(0, |end| end + 1)
+}
+
 /// What a column of numbers has may show later than that; further than this is not looked.
 const FURTHER: usize = 8 << 20;
 /// Pages are given back when this much of a text was read.
@@ -32,7 +47,7 @@ pub(crate) struct TextRecording<'r> {
 impl<'r> TextRecording<'r> {
     /// Decides what printed the text. `None` when it holds no events.
     pub(crate) fn new(data: &'r [u8]) -> Option<TextRecording<'r>> {
-        let head = &data[..data.len().min(HEAD)];
+        let head = beginning(data);
         let style = tracetext::sniff(head).filter(|style| !style.is_table())?;
         // TextTimeUnit and resolution of the times show in the first lines.
         let mut scan = TextScan::default();
@@ -45,7 +60,8 @@ impl<'r> TextRecording<'r> {
         };
         if column == ThreadColumn::Unknown && data.len() > HEAD {
             scan = TextScan::default();
-            tracetext::walk(&data[..data.len().min(FURTHER)], &mut scan);
+            let text = &data[blank(data)..];
+            tracetext::walk(&text[..text.len().min(FURTHER)], &mut scan);
             column = scan.column(true);
         }
         if matches!(column, ThreadColumn::Processes | ThreadColumn::Nothing) {

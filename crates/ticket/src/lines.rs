@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 /// Lines that are kept; a text with more is read up to there.
-const MAX_LINES: usize = 1 << 20;
+const MAX_LINES: usize = 1 << 18;
 
 /// The lines of a text.
 #[derive(Debug, Default)]

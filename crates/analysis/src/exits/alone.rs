@@ -18,17 +18,12 @@ impl Exits {
         self.options.convention != Convention::Perf
     }
 
-    /// Whether any vCPU is known, by an entry or, where exits need none before them, by an exit. Before that accesses
-    /// belong to exits that are not in the recording, or all of them have no times.
-    fn knows_vcpus(&self) -> bool {
-        self.vcpus.iter().any(|vcpu| vcpu.known)
-    }
-
     /// Returns whether a table's accesses without a time are all that there is of them: the recording has no entries,
-    /// or, for reads of memory, which end with their own event, no exits.
+    /// or, for reads of memory, which end with their own event, no exits. Before a vCPU is known they belong to exits
+    /// that are not in the recording.
     pub(super) fn shows_alone(&self, table: ExitTable, write: bool) -> bool {
         let reads = table == ExitTable::Mmio && !write && self.isa.is_none();
-        self.counts_alone() && (!self.knows_vcpus() || reads)
+        self.counts_alone() && (!self.any_known || reads)
     }
 
     /// Counts an access that has no time so far: of a thread that has shown no entry, or a read without an exit.

@@ -2,6 +2,7 @@
 
 use doubts::{Concern, Concerns, Doubts};
 use event::{Data, Event, EventType, Kind, Side, index_of};
+use model::{Machine, RetiredThreads};
 
 use super::rows::make_row;
 use super::{ExitTable, Exits, IOPORT, MAX_EXIT_ROWS, MMIO, MSR, RowSplit};
@@ -89,6 +90,10 @@ impl Analysis for Exits {
 
     fn guest_side(&mut self, machine: u16, side: &Side<'_>) {
         self.groups.guest_side(machine, side);
+    }
+
+    fn retire(&mut self, retired: &RetiredThreads, _: &Machine) {
+        self.fold(retired);
     }
 
     fn counters(&self, _: &WalkState<'_>, report: &mut dyn FnMut(u8, u32, Amount)) {

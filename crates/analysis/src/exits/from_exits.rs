@@ -116,6 +116,11 @@ impl AccessesOfExits {
         rows.max().unwrap_or(0)
     }
 
+    /// Returns the tables, to be changed.
+    pub(super) fn tables_mut(&mut self) -> impl Iterator<Item = &mut TableRows> {
+        self.tables.iter_mut()
+    }
+
     /// Returns the tables, with their names.
     pub(super) fn tables(&self) -> impl Iterator<Item = (ExitTable, &TableRows)> {
         let tables = FILLED.iter().zip(&self.tables);

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use model::ByNumber;
+use model::{ByNumber, RetiredThreads};
 use rustc_hash::FxHashMap;
 
 /// No function of a kernel is that long: `___bpf_prog_run`, the longest, has some 30 KiB. What lies that far behind a
@@ -87,6 +87,13 @@ impl LeftAt {
         LeftAt {
             starts,
             by_tid: ByNumber::default(),
+        }
+    }
+
+    /// Forgets threads that are not kept apart any more.
+    pub(super) fn retire(&mut self, retired: &RetiredThreads) {
+        for tid in retired.tids() {
+            self.by_tid.remove(tid);
         }
     }
 

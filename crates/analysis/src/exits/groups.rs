@@ -1,9 +1,11 @@
 //! What separates rows beside their key.
 
 use event::{EventType, Side};
+use model::RetiredThreads;
 use rustc_hash::FxHashMap;
 
 use super::functions::{GuestCode, GuestStarts, LeftAt};
+use super::rows::OTHER_VCPUS;
 use super::{ExitRow, GuestFunction, RowSplit};
 use crate::analysis::GuestEvent;
 use crate::guests::{ContextName, GuestContext, GuestCpus, NamedContext};
@@ -55,6 +57,27 @@ impl RowGroups {
     /// Whether groups are more than threads.
     fn is_in_guest(&self) -> bool {
         self.by.task || self.by.function
+    }
+
+    /// Whether a group is a thread.
+    pub(super) fn are_threads(&self) -> bool {
+        !self.is_in_guest() && (self.by.vm || self.by.vcpu)
+    }
+
+    /// Forgets threads that are not kept apart any more: their groups are of no thread.
+    pub(super) fn retire(&mut self, retired: &RetiredThreads) {
+        self.left.retire(retired);
+        if self.list.is_empty() {
+            return;
+        }
+        for group in self
+            .list
+            .iter_mut()
+            .filter(|group| retired.has_tid(group.tid))
+        {
+            self.index.remove(group);
+            group.tid = OTHER_VCPUS;
+        }
     }
 
     /// Returns the group a thread's rows belong to now: itself, until VMs are known at the end.

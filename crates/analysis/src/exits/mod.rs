@@ -32,7 +32,9 @@ mod functions;
 mod groups;
 mod inner;
 mod named;
+mod open_interval;
 mod raise;
+mod retired;
 mod rows;
 mod single;
 pub(crate) mod table;
@@ -41,11 +43,12 @@ mod unpaired;
 use from_exits::AccessesOfExits;
 pub use functions::{GuestCode, GuestStarts};
 use groups::RowGroups;
+use open_interval::OpenInterval;
 pub use rows::{
     ExitRow, GuestFunction, HandledBy, MAX_EXIT_ROWS, MAX_GROUPED_ROWS, OTHERS, ThreadRow,
     access_key,
 };
-use rows::{Key, TableRows, make_row};
+use rows::{Key, OTHER_VCPUS, TableRows, make_row};
 pub use single::SingleExit;
 use single::Singles;
 pub use table::ExitTable;
@@ -119,26 +122,7 @@ pub struct ExitsReport {
     pub from_exits: bool,
 }
 
-/// An interval that has begun.
-#[derive(Debug, Clone, Copy, Default)]
-struct OpenInterval {
-    /// 0 when none has: perf takes 0 for none too.
-    time: u64,
-    row: Option<u32>,
-    /// What the vCPU had done until then.
-    times: Times,
-}
-
-impl OpenInterval {
-    /// Nothing has begun. What stands in the times does not matter then.
-    #[inline]
-    fn is_over(&mut self) {
-        self.time = 0;
-        self.row = None;
-    }
-}
-
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct VcpuState {
     /// Whether the thread's vCPU is known, which its first entry makes it.
     known: bool,
@@ -190,6 +174,10 @@ pub struct Exits {
     options: ExitOptions,
     vcpus: Vec<VcpuState>,
     by_thread: ByThread<u32>,
+    /// Places of vCPUs that are not kept apart any more.
+    free: Vec<u32>,
+    /// Whether any vCPU is known, by an entry or, where exits need none before them, by an exit.
+    any_known: bool,
     tables: [TableRows; 4],
     of_exits: AccessesOfExits,
     isa: Option<Isa>,
@@ -229,6 +217,8 @@ impl Exits {
             options,
             vcpus: Vec::new(),
             by_thread: ByThread::default(),
+            free: Vec::new(),
+            any_known: false,
             of_exits: AccessesOfExits::of(&tables),
             tables,
             isa: None,
@@ -274,19 +264,13 @@ impl Exits {
 
     #[inline]
     fn slot(&mut self, thread: ThreadHandle) -> usize {
-        let vcpus = &mut self.vcpus;
-        let slot = *self.by_thread.entry(thread, || {
-            vcpus.push(VcpuState {
-                known: false,
-                exit: OpenInterval::default(),
-                pio: OpenInterval::default(),
-                mmio: OpenInterval::default(),
-                msr: OpenInterval::default(),
-                open: None,
-                first_port: None,
-                says: None,
-            });
-            vcpus.len() as u32 - 1
+        let (vcpus, free) = (&mut self.vcpus, &mut self.free);
+        let slot = *self.by_thread.entry(thread, || match free.pop() {
+            Some(slot) => slot,
+            None => {
+                vcpus.push(VcpuState::default());
+                vcpus.len() as u32 - 1
+            }
         });
         index_of(slot)
     }
@@ -313,6 +297,7 @@ impl Exits {
                 return;
             }
             self.vcpus[slot].known = true;
+            self.any_known = true;
         }
         let inverted = self.inverted();
         let group = self.groups.of(event.tid);
@@ -358,6 +343,7 @@ impl Exits {
         let times = so_far.times;
         let slot = self.slot(so_far.thread);
         self.vcpus[slot].known = true;
+        self.any_known = true;
         let inverted = self.inverted() || self.isa.is_none();
         let state = &mut self.vcpus[slot];
         let exit = state.open.take();
@@ -550,6 +536,9 @@ impl Exits {
             let into = &mut out[at];
             into.vm_pid = vm.and_then(|vm| vms.0[vm].pid);
             into.vm_name = vm.map(|vm| vms.1[vm].clone());
+            if (by.vm || by.vcpu) && row.group == OTHER_VCPUS {
+                into.vm_name = Some(OTHERS.to_owned());
+            }
             into.vcpu = vcpu;
             into.tids.extend(vm.map(|_| self.groups.tid(row.group)));
             self.groups.describe(row.group, into);

@@ -22,6 +22,9 @@ pub const MAX_GROUPED_ROWS: usize = 1 << 18;
 /// Key of the row that holds what is beyond the most rows of a table.
 pub const OTHERS: &str = "others";
 
+/// Stands for the thread of the rows of all vCPUs that are not kept apart any more ([`model::StateLimits`]).
+pub(super) const OTHER_VCPUS: i32 = event::NONE;
+
 /// What a row counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Key {
@@ -181,6 +184,8 @@ pub(super) struct TableRows {
     pub(super) others: Option<u32>,
     pub(super) index: FxHashMap<(Key, i32), u32>,
     pub(super) rows: Vec<CountedRow>,
+    /// Rows that stand for nothing any more.
+    pub(super) free: Vec<u32>,
 }
 
 impl TableRows {
@@ -194,7 +199,8 @@ impl TableRows {
 
     #[cold]
     fn another(&mut self, key: Key, group: i32) -> u32 {
-        let row = self.rows.len() as u32;
+        let free = self.free.pop();
+        let row = free.unwrap_or(self.rows.len() as u32);
         let (key, group) = if self.index.len() < self.most {
             self.index.insert((key, group), row);
             (key, group)
@@ -205,7 +211,7 @@ impl TableRows {
             self.others = Some(row);
             (Key::Others, 0)
         };
-        self.rows.push(CountedRow {
+        let new = CountedRow {
             key,
             group,
             stats: Stats::default(),
@@ -213,8 +219,59 @@ impl TableRows {
             times: Times::default(),
             user_count: 0,
             whole: ExitSum::default(),
-        });
+        };
+        match self.rows.get_mut(index_of(row)) {
+            Some(free) => *free = new,
+            None => self.rows.push(new),
+        }
         row
+    }
+
+    /// Adds the rows of some groups to those of [`OTHER_VCPUS`].
+    pub(super) fn fold(&mut self, is_past: impl Fn(i32) -> bool) {
+        let past: Vec<((Key, i32), u32)> = self
+            .index
+            .iter()
+            .filter(|((_, group), _)| is_past(*group))
+            .map(|(key, row)| (*key, *row))
+            .collect();
+        for (key, row) in past {
+            self.index.remove(&key);
+            match self.index.get(&(key.0, OTHER_VCPUS)) {
+                None => {
+                    self.index.insert((key.0, OTHER_VCPUS), row);
+                    if let Some(row) = self.rows.get_mut(index_of(row)) {
+                        row.group = OTHER_VCPUS;
+                    }
+                }
+                Some(into) => {
+                    let into = *into;
+                    self.free.push(row);
+                    self.merge(row, into);
+                }
+            }
+        }
+    }
+
+    /// Adds a row to another one, and leaves nothing in it.
+    fn merge(&mut self, from: u32, into: u32) {
+        let Some(row) = self.rows.get_mut(index_of(from)) else {
+            return;
+        };
+        let stats = std::mem::take(&mut row.stats);
+        let (alone, times) = (
+            std::mem::take(&mut row.alone),
+            std::mem::take(&mut row.times),
+        );
+        let user_count = std::mem::take(&mut row.user_count);
+        let whole = std::mem::take(&mut row.whole);
+        if let Some(into) = self.rows.get_mut(index_of(into)) {
+            into.stats.merge(&stats);
+            into.alone = into.alone.saturating_add(alone);
+            into.times.merge(&times);
+            into.user_count += user_count;
+            into.whole.merge(whole);
+        }
     }
 
     /// Returns the rows as they are counted, if each thread has its own.

@@ -16,7 +16,7 @@ use std::hash::Hash;
 
 use doubts::{Concern, Concerns, DoubtKind, Doubts};
 use event::{Data, Event, EventType, FieldReader, NONE};
-use model::Vm;
+use model::{Machine, RetiredThreads, Vm};
 use rustc_hash::FxHashMap;
 
 use crate::analysis::{Analysis, Context, EventDetail, FilterScope, Needs, WalkState};
@@ -392,6 +392,12 @@ fn target(vms: &[Vm], brought: &IrqSender) -> Option<i32> {
 }
 
 impl Analysis for Irqs {
+    fn retire(&mut self, retired: &RetiredThreads, _: &Machine) {
+        for tid in retired.tids() {
+            self.last.remove(&tid);
+        }
+    }
+
     fn filter_scope(&self) -> Option<FilterScope> {
         Some(FilterScope::Whole)
     }

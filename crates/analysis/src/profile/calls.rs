@@ -6,6 +6,7 @@ use event::{
     CallBranches, CallChain, Event, EventSample, ExitReason, NONE, Side, StackFrame,
     UserStackBytes, index_of,
 };
+use model::{Machine, RetiredThreads, Threads};
 use rustc_hash::FxHashMap;
 use stacks::{ROOT, StackTree, Weight};
 use symbols::{
@@ -125,6 +126,8 @@ pub(super) struct StackRow {
 pub(super) struct Calls {
     pub addresses: Addresses<Comm>,
     pub threads: Vec<ThreadComm>,
+    /// By slot, the ids of those threads that are not kept apart any more.
+    past_tids: FxHashMap<u32, i32>,
     thread_numbers: FxHashMap<ThreadComm, u32>,
     pub places: Vec<CodePlace>,
     place_numbers: FxHashMap<CodePlace, u32>,
@@ -151,6 +154,7 @@ impl Calls {
         Calls {
             addresses: Addresses::new(true, known),
             threads: Vec::new(),
+            past_tids: FxHashMap::default(),
             thread_numbers: FxHashMap::default(),
             places: Vec::new(),
             place_numbers: FxHashMap::default(),
@@ -188,6 +192,26 @@ impl Calls {
         };
         self.rows[index_of(number)].1.add(weight);
         Some(number)
+    }
+
+    /// Keeps the ids of threads that are not kept apart any more.
+    pub(super) fn retire(&mut self, retired: &RetiredThreads, machine: &Machine) {
+        for thread in self
+            .threads
+            .iter()
+            .filter(|thread| retired.has_slot(thread.slot))
+        {
+            if let Some((tid, _)) = machine.threads().at(thread.slot) {
+                self.past_tids.insert(thread.slot, tid);
+            }
+        }
+    }
+
+    /// Returns a thread's id.
+    pub(super) fn tid(&self, thread: &ThreadComm, threads: &Threads) -> i32 {
+        let now = threads.at(thread.slot).map(|(tid, _)| tid);
+        let past = || self.past_tids.get(&thread.slot).copied();
+        now.or_else(past).unwrap_or(0)
     }
 
     /// Returns the number of a thread, [`NOBODY`] if there are too many.

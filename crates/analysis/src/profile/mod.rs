@@ -31,7 +31,7 @@ use event::{
     Body, CallChain, Data, Event, EventType, KERNEL_STACK, Kind, NONE, Side, StackFrame,
     kernel_stack,
 };
-use model::{Machine, TaskChanges};
+use model::{Machine, RetiredThreads, TaskChanges};
 use rustc_hash::FxHashMap;
 use stacks::{ROOT, Weight};
 use symbols::{CpuMode, KernelFile, ThreadName, UserUnwinder};
@@ -410,6 +410,11 @@ fn has_stack(sample: &event::EventSample<'_>) -> bool {
 }
 
 impl Analysis for Profile {
+    fn retire(&mut self, retired: &RetiredThreads, machine: &Machine) {
+        self.off.retire(retired);
+        self.calls.retire(retired, machine);
+    }
+
     fn filter_scope(&self) -> Option<FilterScope> {
         Some(match self.options.switches() {
             true => FilterScope::Window,

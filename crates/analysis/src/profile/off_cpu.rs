@@ -4,8 +4,7 @@
 //! What is a wait for a CPU, and from when on, [`model::TaskStates`] says, as it does to [`crate::SchedLatencies`], so
 //! that the sums of both are equal.
 
-use event::index_of;
-use model::{RunState, SpanEnd, TaskSpan, TaskStates};
+use model::{BySlot, RetiredThreads, RunState, SpanEnd, TaskSpan, TaskStates};
 use stacks::{ROOT, Weight};
 
 use super::calls::{Calls, Mode, NOBODY, StackRow};
@@ -57,7 +56,7 @@ impl Default for OffCpuTask {
 #[derive(Debug, Default)]
 pub(super) struct OffCpu {
     /// By thread slot.
-    tasks: Vec<OffCpuTask>,
+    tasks: BySlot<OffCpuTask>,
     /// Whether wakers are kept.
     pub wakers: bool,
     /// The waits that ended with the last event, by the number of their row; `None` where nobody takes them.
@@ -71,11 +70,14 @@ pub(super) struct OffCpu {
 
 impl OffCpu {
     fn task(&mut self, slot: u32) -> &mut OffCpuTask {
-        let index = index_of(slot);
-        if self.tasks.len() <= index {
-            self.tasks.resize_with(index + 1, OffCpuTask::default);
+        self.tasks.entry(slot, OffCpuTask::default)
+    }
+
+    /// Forgets threads that are not kept apart any more. What their stacks weigh stays.
+    pub(super) fn retire(&mut self, retired: &RetiredThreads) {
+        for slot in retired.slots() {
+            self.tasks.remove(slot);
         }
-        &mut self.tasks[index]
     }
 
     /// A thread leaves its CPU.
@@ -175,7 +177,7 @@ impl OffCpu {
 
     /// Counts what went on when what was asked for ended: what an event behind that has ended, or none.
     pub(super) fn still(&mut self, span: &TaskSpan, window: &Window, calls: &mut Calls) {
-        if !window.has_time(span.start) || self.tasks.len() <= index_of(span.thread) {
+        if !window.has_time(span.start) || self.tasks.get(span.thread).is_none() {
             return;
         }
         let (wakers, end) = (self.wakers, self.end);
@@ -199,7 +201,8 @@ impl OffCpu {
 
     /// Ends the walk: what goes on ends with the recording.
     pub(super) fn finish(&mut self, tasks: &TaskStates, window: &Window, calls: &mut Calls) {
-        for slot in 0..self.tasks.len() as u32 {
+        let slots: Vec<u32> = self.tasks.iter().map(|(slot, _)| slot).collect();
+        for slot in slots {
             if let Some(span) = tasks.open(slot, self.end) {
                 self.still(&span, window, calls);
             }
@@ -212,8 +215,8 @@ impl OffCpu {
 
     /// Returns how long threads had CPUs, by slot.
     pub(super) fn on_cpu(&self) -> impl Iterator<Item = (u32, u64)> {
-        let all = self.tasks.iter().zip(0u32..);
-        all.map(|(task, slot)| (slot, task.on_cpu_ns))
+        let all = self.tasks.iter();
+        all.map(|(slot, task)| (slot, task.on_cpu_ns))
     }
 }
 

@@ -403,8 +403,8 @@ impl Profile {
         let mut rows: Vec<WeighedRow> = rows.collect();
         rows.sort_unstable_by_key(|weighed| weighed.row);
         if self.options.of == ProfileOf::Both {
-            let threads = machine.threads().iter().zip(0u32..);
-            let in_guest = threads.filter_map(|((tid, _), slot)| {
+            let threads = machine.threads().slots();
+            let in_guest = threads.filter_map(|(slot, tid, _)| {
                 let (_, ns) = guest_ns.iter().find(|(of, _)| *of == tid)?;
                 Some((slot, *ns))
             });
@@ -416,10 +416,10 @@ impl Profile {
     /// Returns what is known of each thread.
     fn known(&self, machine: &Machine) -> Vec<ThreadIdentity> {
         let threads = machine.threads();
-        let vms = machine.vms();
+        let owners = VmOwners::of(&machine.vms());
         let processes = vm_processes(machine);
         let known = self.calls.threads.iter().map(|thread| {
-            let tid = threads.at(thread.slot).map_or(0, |(tid, _)| tid);
+            let tid = self.calls.tid(thread, threads);
             let comm = String::from_utf8_lossy(thread.comm.comm()).into_owned();
             // ftrace saves names apart from its events.
             let saved = threads.get(tid).and_then(|thread| thread.comm.as_deref());
@@ -433,7 +433,7 @@ impl Profile {
                 _ => None,
             };
             let pid = threads.get(tid).and_then(|thread| thread.pid);
-            let vm_pid = vm_of(&vms, &processes, tid, vhost.flatten().or(pid));
+            let vm_pid = owners.vm_of(&processes, tid, vhost.flatten().or(pid));
             ThreadIdentity {
                 tid,
                 pid,
@@ -519,9 +519,35 @@ fn vm_processes(machine: &Machine) -> FxHashSet<i32> {
     named.filter_map(|(_, thread)| thread.pid).collect()
 }
 
-/// Returns the process of the VM that a thread is of.
-fn vm_of(vms: &[Vm], processes: &FxHashSet<i32>, tid: i32, pid: Option<i32>) -> Option<i32> {
-    let of = |vm: &&Vm| vm.is_of(tid) || pid.is_some() && vm.pid == pid;
-    let known = vms.iter().find(of).and_then(|vm| vm.pid);
-    known.or(pid.filter(|pid| processes.contains(pid)))
+/// Whose threads and processes are of which VM.
+struct VmOwners {
+    /// By the id of a process or thread, the place and process of the first VM that it is of.
+    of_id: FxHashMap<i32, (usize, Option<i32>)>,
+    /// By process, the place of the first VM.
+    of_pid: FxHashMap<i32, usize>,
+}
+
+impl VmOwners {
+    fn of(vms: &[Vm]) -> VmOwners {
+        let (mut of_id, mut of_pid) = (FxHashMap::default(), FxHashMap::default());
+        for (at, vm) in vms.iter().enumerate() {
+            let threads = vm.vcpus.iter().map(|vcpu| vcpu.tid);
+            for id in threads.chain(vm.pid).chain(vm.helpers.iter().copied()) {
+                of_id.entry(id).or_insert((at, vm.pid));
+            }
+            if let Some(pid) = vm.pid {
+                of_pid.entry(pid).or_insert(at);
+            }
+        }
+        VmOwners { of_id, of_pid }
+    }
+
+    /// Returns the process of the VM that a thread is of.
+    fn vm_of(&self, processes: &FxHashSet<i32>, tid: i32, pid: Option<i32>) -> Option<i32> {
+        let by_id = self.of_id.get(&tid).copied();
+        let by_pid = pid.and_then(|pid| Some((*self.of_pid.get(&pid)?, Some(pid))));
+        let first = by_id.into_iter().chain(by_pid).min_by_key(|(at, _)| *at);
+        let known = first.and_then(|(_, pid)| pid);
+        known.or(pid.filter(|pid| processes.contains(pid)))
+    }
 }

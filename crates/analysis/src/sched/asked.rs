@@ -2,7 +2,7 @@
 
 use doubts::{Concern, Concerns, DoubtKind, Doubts};
 use event::{Data, Event, EventType, KERNEL_STACK, Kind, Side};
-use model::TaskChanges;
+use model::{Machine, RetiredThreads, TaskChanges};
 
 use super::{DELAYS, SchedLatencies};
 use crate::analysis::{
@@ -20,9 +20,9 @@ impl Analysis for SchedLatencies {
         Concerns::of(&[Concern::Sched])
     }
 
-    fn doubts(&self, walked: &WalkState<'_>, doubts: &mut Doubts) {
+    fn doubts(&self, _: &WalkState<'_>, doubts: &mut Doubts) {
         match self.saw_switches() {
-            true => self.raise(walked.machine.threads(), doubts),
+            true => self.raise(doubts),
             false => doubts.raise(DoubtKind::NoSwitches),
         }
     }
@@ -79,9 +79,14 @@ impl Analysis for SchedLatencies {
         }
     }
 
+    fn retire(&mut self, retired: &RetiredThreads, _: &Machine) {
+        self.fold(retired);
+    }
+
     fn finish(&mut self, context: &mut Context<'_>) {
         let tasks = context.machine.task_states();
-        for slot in 0..self.tasks.len() as u32 {
+        let slots: Vec<u32> = self.tasks.iter().map(|(slot, _)| slot).collect();
+        for slot in slots {
             if let Some(span) = tasks.open(slot, self.end) {
                 self.still(&span, context.window);
             }

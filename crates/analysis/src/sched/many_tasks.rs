@@ -1,8 +1,8 @@
 //! More tasks than have rows: state stays small, and sums stay what they are.
 
-use doubts::Doubts;
 use event::sched::{SchedSwitch, SchedWakeup, TaskComm, TaskState};
 use event::{Decoder, EventType};
+use model::{StateLimits, ThreadHandles};
 use symbols::KernelFunctions;
 
 use super::*;
@@ -12,9 +12,15 @@ const TASKS: i32 = 5000;
 const SLEEPS: u64 = 1;
 const DEAD: u64 = 0x20;
 
-/// Lets tasks be woken, run twice for 30 ns after having waited 10 ns and 20 ns, and end, one after the other.
-fn run(sched: &mut SchedLatencies, dies: bool) -> Machine {
+/// Lets tasks be woken, run twice for 30 ns after having waited 10 ns and 20 ns, and end, one after the other, where so
+/// many are kept apart. The one in the middle runs for longer.
+fn run(sched: &mut SchedLatencies, dies: bool, most: usize) -> Machine {
     let mut machine = Machine::new();
+    machine.limit(StateLimits {
+        threads: most,
+        ..StateLimits::default()
+    });
+    let handles = ThreadHandles::default();
     machine.task_states_mut().follow();
     let ty = EventType {
         index: 0,
@@ -32,6 +38,11 @@ fn run(sched: &mut SchedLatencies, dies: bool) -> Machine {
         machine.learn(&event, &data);
         sched.changed(machine.task_states().changes(), &Window::default());
         sched.take(&event, &data, &mut machine);
+        if machine.is_full() {
+            let retired = machine.choose_retired(&handles, time);
+            sched.fold(&retired);
+            machine.retire(&retired);
+        }
     };
     let wakes = |tid: i32| {
         Data::SchedWakeup(SchedWakeup {
@@ -54,8 +65,9 @@ fn run(sched: &mut SchedLatencies, dies: bool) -> Machine {
         for (waits, state) in [(10, SLEEPS), (20, if dies { DEAD } else { SLEEPS })] {
             take(time, 7, wakes(tid));
             take(time + waits, 0, switch(0, 0, tid));
-            take(time + waits + 30, tid, switch(tid, state, 0));
-            time += 100;
+            let runs = if tid == TASKS / 2 { 900 } else { 30 };
+            take(time + waits + runs, tid, switch(tid, state, 0));
+            time += 1000;
         }
     }
     machine
@@ -70,30 +82,17 @@ fn report(sched: &SchedLatencies, machine: &Machine) -> SchedReport {
     )
 }
 
-/// Returns whether it is said that tasks are one row.
-fn merged(sched: &SchedLatencies, machine: &Machine) -> bool {
-    let mut doubts = Doubts::default();
-    sched.raise(machine.threads(), &mut doubts);
-    doubts.has("tasks-merged")
-}
-
 #[test]
 fn tasks_beyond_the_most_rows_are_counted_as_others() {
     for dies in [true, false] {
         let mut all_tasks = SchedLatencies::new();
-        let machine_all = run(&mut all_tasks, dies);
+        let machine_all = run(&mut all_tasks, dies, usize::MAX);
         let all = report(&all_tasks, &machine_all);
         assert_eq!(all.rows.len(), TASKS as usize);
-        let mut few_tasks = SchedLatencies::with_rows(100);
-        let machine_few = run(&mut few_tasks, dies);
-        let own = few_tasks
-            .tasks
-            .iter()
-            .filter(|task| task.own.is_some())
-            .count();
-        assert_eq!(own, 100, "tasks that have sums of their own");
+        let mut few_tasks = SchedLatencies::new();
+        let machine_few = run(&mut few_tasks, dies, 100);
+        assert!(few_tasks.tasks.len() <= 100, "tasks that are kept apart");
         let few = report(&few_tasks, &machine_few);
-        // One of the 100 is the idle task, which has no row.
         let others = few.rows.iter().find(|row| row.is_others()).unwrap();
         assert_eq!(few.rows.len() as u64 + others.threads, 1 + TASKS as u64);
         let shape = |report: &SchedReport| {
@@ -118,17 +117,21 @@ fn tasks_beyond_the_most_rows_are_counted_as_others() {
         };
         assert_eq!(sums(&few), sums(&all));
         assert_eq!(sums(&few).0, 2 * TASKS as u64);
-        assert!(merged(&few_tasks, &machine_few) && !merged(&all_tasks, &machine_all));
-        // The last ones are there where those before them ended, else the first.
-        let kept = if dies { TASKS } else { 1 };
-        assert!(few.rows.iter().any(|row| row.tid == kept));
+        assert_eq!(machine_all.retired().threads, 0);
+        assert!(machine_few.retired().threads > TASKS as u64 - 100);
+        // The last ones are there, and of those before them the one that ran for long.
+        for kept in [TASKS, TASKS / 2] {
+            let own = few.rows.iter().find(|row| row.tid == kept).unwrap();
+            let same = all.rows.iter().find(|row| row.tid == kept).unwrap();
+            assert_eq!(own, same);
+        }
     }
 }
 
 #[test]
 fn what_slices_count_adds_up() {
-    let mut sched = SchedLatencies::with_rows(100);
-    let machine = run(&mut sched, true);
+    let mut sched = SchedLatencies::new();
+    let machine = run(&mut sched, true, 100);
     let comm_of = |slot: u32| SchedLatencies::comm_of(slot, machine.threads());
     let mut counted = 0;
     let mut others = None;

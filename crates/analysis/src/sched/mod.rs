@@ -10,13 +10,12 @@ mod report;
 mod task;
 mod work;
 
-use std::collections::VecDeque;
 use std::ops::Range;
 
-use event::sched::Leaves;
-use event::{Body, Data, Event, Kind, index_of};
+use event::{Body, Data, Event, Kind};
 use model::{
-    CpuSpan, CpuSwitch, Machine, RunState, TaskChanges, TaskSpan, TaskStates, TaskWakeup, Threads,
+    BySlot, CpuSpan, CpuSwitch, Machine, RetiredThreads, RunState, TaskChanges, TaskSpan,
+    TaskStates, TaskWakeup, Threads,
 };
 use rustc_hash::FxHashMap;
 use task::{SchedSums, SchedTask};
@@ -30,10 +29,6 @@ use crate::chosen::Window;
 use crate::slices::Amount;
 use crate::{OTHERS, Stats};
 
-/// Tasks that have a row of their own. When there are more, those that ended first are one row together, called
-/// [`OTHERS`], and so are those that come when none has ended. No kernel runs more at once on the machines that VMs run
-/// on; over time there may be millions, each of a few milliseconds.
-pub const MAX_TASKS: usize = 1 << 16;
 /// Stands for a task's slot where those without a row are meant.
 const OTHERS_SLOT: u32 = u32::MAX;
 
@@ -96,20 +91,16 @@ struct RecordedKinds {
 }
 
 /// Collects scheduling latencies.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct SchedLatencies {
     convention: DelayConvention,
     /// Switches of which the CPU is not known.
     without_cpu: u64,
     /// By thread slot.
-    tasks: Vec<SchedTask>,
-    /// How many have sums of their own, and how many may.
-    own: usize,
-    most: usize,
-    /// Those that ended and have sums of their own, in the order of their ends.
-    ended: VecDeque<u32>,
-    /// What is counted of those that have not.
+    tasks: BySlot<SchedTask>,
+    /// What was counted of those that are not kept apart any more ([`model::StateLimits`]), and how many they are.
     others: SchedSums,
+    other_tasks: u64,
     /// What of that was counted when it was of a task of its own.
     folded: FoldedSums,
     cpus: Vec<CpuSums>,
@@ -159,39 +150,10 @@ fn away_since(span: &TaskSpan, window: &Window) -> Option<u64> {
     left.map(|(time, _)| time).or(began)
 }
 
-impl Default for SchedLatencies {
-    fn default() -> SchedLatencies {
-        SchedLatencies::with_rows(MAX_TASKS)
-    }
-}
-
 impl SchedLatencies {
     /// Returns a collector that has seen nothing.
     pub fn new() -> SchedLatencies {
         SchedLatencies::default()
-    }
-
-    /// Returns one that keeps so many tasks apart at most.
-    fn with_rows(most: usize) -> SchedLatencies {
-        SchedLatencies {
-            convention: DelayConvention::default(),
-            without_cpu: 0,
-            tasks: Vec::new(),
-            own: 0,
-            most,
-            ended: VecDeque::new(),
-            others: SchedSums::default(),
-            folded: FoldedSums::default(),
-            cpus: Vec::new(),
-            functions: FxHashMap::default(),
-            work: Vec::new(),
-            stack: None,
-            caller: None,
-            has: RecordedKinds::default(),
-            finished: false,
-            end: 0,
-            uneven_from: None,
-        }
     }
 
     /// Counts delays as another version of perf does.
@@ -214,7 +176,6 @@ impl SchedLatencies {
 
     /// Reports the sums so far of every task.
     fn sums(&self, tasks: &TaskStates, window: &Window, report: &mut dyn FnMut(u8, u32, Amount)) {
-        let mut running = 0u64;
         let mut report_task = |slot: u32, sums: &SchedSums, running_ns: u64, before: FoldedSums| {
             let delays = Amount {
                 count: sums.delays.count().saturating_sub(before.delays.count),
@@ -225,17 +186,14 @@ impl SchedLatencies {
             report(DELAYS, slot, delays);
             report(RAN, slot, Amount { count: 0, ns });
         };
-        for (task, slot) in self.tasks.iter().zip(0u32..) {
+        for (slot, task) in self.tasks.iter() {
             let open = tasks.open(slot, self.end).filter(|_| !self.finished);
             let running_ns = open.map_or(0, |span| self.under_way(&span, window).0);
-            match &task.own {
-                Some(own) => report_task(slot, own, running_ns, FoldedSums::default()),
-                None => running = running.saturating_add(running_ns),
-            }
+            report_task(slot, &task.own, running_ns, FoldedSums::default());
         }
         // What tasks did before they became others was counted as theirs.
-        if self.own == self.most {
-            report_task(OTHERS_SLOT, &self.others, running, self.folded);
+        if self.other_tasks > 0 {
+            report_task(OTHERS_SLOT, &self.others, 0, self.folded);
         }
     }
 
@@ -273,53 +231,35 @@ impl SchedLatencies {
         Some(comm.map_or_else(|| format!(":{tid}"), str::to_owned))
     }
 
-    /// Returns a task, and the sums of those that have none of their own.
+    /// Returns a task.
     #[inline]
-    fn task(&mut self, slot: u32) -> (&mut SchedTask, &mut SchedSums) {
-        let index = index_of(slot);
-        if self.tasks.len() <= index {
-            self.tasks.resize_with(index + 1, SchedTask::default);
-        }
-        if !self.tasks[index].met {
-            self.meet(index);
-        }
-        (&mut self.tasks[index], &mut self.others)
+    fn task(&mut self, slot: u32) -> &mut SchedTask {
+        self.tasks.entry(slot, SchedTask::default)
     }
 
-    /// Gives a task sums of its own, if there is room, or one that ended can make room.
-    #[cold]
-    fn meet(&mut self, index: usize) {
-        if self.own < self.most {
-            self.own += 1;
-            self.tasks[index].own = Some(Box::default());
-        } else if let Some(mut own) = self.make_room() {
+    /// Adds tasks to the others that are not kept apart any more.
+    fn fold(&mut self, retired: &RetiredThreads) {
+        for (_, task) in self.tasks.iter_mut() {
+            task.own.retire(retired);
+        }
+        for cpu in &mut self.cpus {
+            if let Some((slot, _)) = &mut cpu.worst
+                && retired.has_slot(*slot)
+            {
+                *slot = OTHERS_SLOT;
+            }
+        }
+        for slot in retired.slots() {
+            let Some(task) = self.tasks.remove(slot) else {
+                continue;
+            };
+            let own = &task.own;
             self.folded.delays.count += own.delays.count();
             self.folded.delays.ns = self.folded.delays.ns.saturating_add(own.delays.total());
             let ran = own.runtime_ns.max(own.on_cpu_ns);
             self.folded.ran_ns = self.folded.ran_ns.saturating_add(ran);
-            self.others.merge(&own);
-            *own = SchedSums::default();
-            self.tasks[index].own = Some(own);
-        }
-        self.tasks[index].met = true;
-    }
-
-    /// Takes the sums of the task that ended first.
-    fn make_room(&mut self) -> Option<Box<SchedSums>> {
-        loop {
-            let ended = self.ended.pop_front()?;
-            // One whose thread id was used again may have ended twice.
-            if let Some(own) = self.tasks[index_of(ended)].own.take() {
-                return Some(own);
-            }
-        }
-    }
-
-    /// A task has ended: nothing comes after it, but what the end of its process may say of it.
-    fn ended(&mut self, slot: u32) {
-        if let Some(own) = self.tasks[index_of(slot)].own.as_deref_mut() {
-            own.settle();
-            self.ended.push_back(slot);
+            self.other_tasks += u64::from(task.has_atoms());
+            self.others.merge(own);
         }
     }
 
@@ -337,8 +277,7 @@ impl SchedLatencies {
             let away_ns =
                 away_since(span, window).map_or(0, |since| span.end.saturating_sub(since));
             let whole = window.has(span.since, span.began_on);
-            let (task, others) = self.task(span.thread);
-            task.did(others, span, whole, away_ns);
+            self.task(span.thread).did(span, whole, away_ns);
         }
         if let Some(switch) = &changes.switch {
             let ran = changes.cpu.filter(|ran| window.has_time(ran.start));
@@ -358,12 +297,8 @@ impl SchedLatencies {
             DelayConvention::Perf61 => switch.left_as.0 == 0,
             DelayConvention::Perf612 => switch.left_as.0 & 0xff == 0,
         };
-        self.task(switch.prev).0.leaves(time, runnable);
-        if switch.left_as.leaves() == Leaves::Dead && !switch.prev_idle {
-            self.ended(switch.prev);
-        }
-        let (task, others) = self.task(next);
-        let delay = task.gets(others, time, switch.cpu);
+        self.task(switch.prev).leaves(time, runnable);
+        let delay = self.task(next).gets(time, switch.cpu);
         let Some(cpu) = self.cpu(switch.cpu) else {
             self.without_cpu += 1;
             return;
@@ -384,9 +319,9 @@ impl SchedLatencies {
 
     fn wakes(&mut self, wakeup: &TaskWakeup) {
         let counts = self.counts(wakeup);
-        let (task, others) = self.task(wakeup.task);
+        let task = self.task(wakeup.task);
         if let Some(waker) = wakeup.waker {
-            task.woken_by(others, waker);
+            task.woken_by(waker);
         }
         if counts {
             task.woken(wakeup.time);
@@ -403,8 +338,7 @@ impl SchedLatencies {
         if window.has_time(span.start) {
             let (running_ns, away_ns) = self.under_way(span, window);
             if running_ns > 0 || away_ns > 0 {
-                let (task, others) = self.task(span.thread);
-                task.does(others, running_ns, away_ns);
+                self.task(span.thread).does(running_ns, away_ns);
             }
         }
     }
@@ -444,8 +378,7 @@ impl SchedLatencies {
 
     /// Returns a task that something was counted of.
     fn met(&mut self, slot: u32) -> Option<&mut SchedTask> {
-        let task = self.tasks.get_mut(index_of(slot));
-        task.filter(|task| task.met)
+        self.tasks.get_mut(slot)
     }
 
     fn take(&mut self, event: &Event<'_>, data: &Data, machine: &mut Machine) {
@@ -463,13 +396,12 @@ impl SchedLatencies {
         match data {
             Data::SchedStatRuntime(runtime) => {
                 self.has.runtimes = true;
-                let (task, others) = self.task(machine.tasks().task);
-                task.ran(others, event.time, runtime.runtime_ns);
+                let task = self.task(machine.tasks().task);
+                task.ran(event.time, runtime.runtime_ns);
             }
             Data::SchedMigrateTask(_) => {
                 self.has.migrations = true;
-                let (task, others) = self.task(machine.tasks().task);
-                task.migrates(others);
+                self.task(machine.tasks().task).migrates();
             }
             Data::WorkqueueExecuteStart(work) => {
                 self.work_begins(event, Function::Address(work.function), machine);

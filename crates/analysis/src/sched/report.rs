@@ -8,7 +8,7 @@ use model::Threads;
 use symbols::KernelFunctions;
 
 use super::task::{KeptWait, OtherTasks, SchedSums};
-use super::{DelayConvention, Function, MAX_TASKS, SchedLatencies, WorkSums};
+use super::{DelayConvention, Function, SchedLatencies, WorkSums};
 use crate::analysis::{AccountScope, EventAccount};
 use crate::continuity::Turns;
 use crate::{OTHERS, Stats};
@@ -257,11 +257,11 @@ impl SchedLatencies {
         let mut rows: BTreeMap<(String, i32, u32), (TaskRow, OtherTasks, OtherTasks)> =
             BTreeMap::new();
         let mut delays = Stats::default();
-        for (slot, task) in self.tasks.iter().enumerate() {
-            let slot = slot as u32;
-            let (Some((tid, thread)), Some(sums)) = (threads.at(slot), &task.own) else {
+        for (slot, task) in self.tasks.iter() {
+            let Some((tid, thread)) = threads.at(slot) else {
                 continue;
             };
+            let sums = &task.own;
             // The idle task waits for nothing.
             if tid == 0 || !task.has_atoms() || !keep(tid, thread.pid) {
                 continue;
@@ -287,7 +287,7 @@ impl SchedLatencies {
             preempted_by.merge(&sums.preempted_by);
         }
         // Whose they are is not known any more.
-        let beyond = self.beyond(threads);
+        let beyond = self.other_tasks;
         if beyond > 0 && keep(-1, None) {
             let mut row = empty(OTHERS.to_owned(), -1, None);
             self.add(&mut row, &self.others);
@@ -331,16 +331,6 @@ impl SchedLatencies {
             wakeups: self.has.wakeups || self.has.wakings,
             work: self.has.work,
         }
-    }
-
-    /// Returns how many tasks have no row of their own.
-    fn beyond(&self, threads: &Threads) -> u64 {
-        let slots = self.tasks.iter().zip(0u32..);
-        let folded = slots.filter(|(task, slot)| {
-            let idle = threads.at(*slot).is_some_and(|(tid, _)| tid == 0);
-            task.own.is_none() && task.has_atoms() && !idle
-        });
-        folded.count() as u64
     }
 
     /// Adds a task to a row.
@@ -431,10 +421,7 @@ impl SchedLatencies {
     }
 
     /// Raises what has to be known of all numbers.
-    pub(super) fn raise(&self, threads: &Threads, doubts: &mut Doubts) {
-        if self.beyond(threads) > 0 {
-            doubts.raise(DoubtKind::TasksMerged { most: MAX_TASKS });
-        }
+    pub(super) fn raise(&self, doubts: &mut Doubts) {
         let kinds = self.kinds();
         if !kinds.wakeups {
             doubts.raise(DoubtKind::NoWakeups);

@@ -1,7 +1,7 @@
 //! What is kept of one task.
 
 use event::sched::Leaves;
-use model::{RunState, SpanEnd, TaskSpan};
+use model::{RetiredThreads, RunState, SpanEnd, TaskSpan};
 
 use crate::Stats;
 
@@ -49,6 +49,19 @@ impl OtherTasks {
         let listed = self.list.iter().map(|&(slot, n, ns)| (Some(slot), n, ns));
         let rest = (self.rest.0 > 0).then_some((None, self.rest.0, self.rest.1));
         listed.chain(rest)
+    }
+
+    /// Forgets who those are that are not kept apart any more.
+    fn retire(&mut self, retired: &RetiredThreads) {
+        let rest = &mut self.rest;
+        self.list.retain(|&(slot, count, ns)| {
+            let past = retired.has_slot(slot);
+            if past {
+                rest.0 += count;
+                rest.1 = rest.1.saturating_add(ns);
+            }
+            !past
+        });
     }
 
     /// Adds those of another task.
@@ -175,18 +188,21 @@ impl SchedSums {
         });
     }
 
-    /// Gives memory back that was taken for what was to come.
-    pub(super) fn settle(&mut self) {
-        for stats in [&mut self.delays, &mut self.woken_waits, &mut self.preempted] {
-            stats.settle();
+    /// Forgets who those are that are not kept apart any more.
+    pub(super) fn retire(&mut self, retired: &RetiredThreads) {
+        self.preempted_by.retire(retired);
+        self.woken_by.retire(retired);
+        let past = |wait: &mut KeptWait| {
+            wait.behind = wait.behind.filter(|slot| !retired.has_slot(*slot));
+        };
+        if let Some(kept) = &mut self.kept_waits {
+            past(&mut kept.longest);
+            past(&mut kept.part);
         }
-        self.preempted_by.list.shrink_to_fit();
-        self.woken_by.list.shrink_to_fit();
     }
 }
 
-/// What perf thinks that one task does, and what is counted of it. It is kept small: there is one of these for every
-/// task that ever lived.
+/// What perf thinks that one task does, and what is counted of it.
 #[derive(Debug, Clone)]
 pub(crate) struct SchedTask {
     /// Since when it waits, if it does.
@@ -200,10 +216,8 @@ pub(crate) struct SchedTask {
     /// The CPU it ran on last.
     cpu: i32,
     atom: Atom,
-    /// Whether it was met before.
-    pub met: bool,
-    /// What is counted of it alone; `None` where it is counted with others.
-    pub own: Option<Box<SchedSums>>,
+    /// What is counted of it.
+    pub own: Box<SchedSums>,
 }
 
 impl Default for SchedTask {
@@ -215,8 +229,7 @@ impl Default for SchedTask {
             work: 0,
             cpu: event::NONE,
             atom: Atom::None,
-            met: false,
-            own: None,
+            own: Box::default(),
         }
     }
 }
@@ -226,7 +239,6 @@ fn known(time: u64) -> Option<u64> {
     (time != NEVER).then_some(time)
 }
 
-/// Methods take the sums of all that are counted together, for tasks that have none of their own.
 impl SchedTask {
     /// Whether it had any event that perf would have a row for.
     pub(super) fn has_atoms(&self) -> bool {
@@ -247,8 +259,8 @@ impl SchedTask {
     }
 
     /// It gets a CPU. Returns how long it waited for it, where perf counts that.
-    pub(super) fn gets(&mut self, others: &mut SchedSums, time: u64, cpu: i32) -> Option<u64> {
-        let sums = self.own.as_deref_mut().unwrap_or(others);
+    pub(super) fn gets(&mut self, time: u64, cpu: i32) -> Option<u64> {
+        let sums = &mut *self.own;
         if self.cpu != cpu && self.cpu != event::NONE {
             sums.cpu_changes += 1;
         }
@@ -293,11 +305,11 @@ impl SchedTask {
     }
 
     /// It ran for a while, says `sched_stat_runtime`.
-    pub(super) fn ran(&mut self, others: &mut SchedSums, time: u64, ns: u64) {
+    pub(super) fn ran(&mut self, time: u64, ns: u64) {
         if self.atom == Atom::None {
             self.wait(Atom::WaitCpu, time, time);
         }
-        let sums = self.own.as_deref_mut().unwrap_or(others);
+        let sums = &mut *self.own;
         sums.runtime_ns = sums.runtime_ns.saturating_add(ns);
     }
 
@@ -314,14 +326,8 @@ impl SchedTask {
 
     /// Counts what it did, `whole` if all of it was asked for, and when it gets a CPU for how long it was away from
     /// one.
-    pub(super) fn did(
-        &mut self,
-        others: &mut SchedSums,
-        span: &TaskSpan,
-        whole: bool,
-        away_ns: u64,
-    ) {
-        let sums = self.own.as_deref_mut().unwrap_or(others);
+    pub(super) fn did(&mut self, span: &TaskSpan, whole: bool, away_ns: u64) {
+        let sums = &mut *self.own;
         let ns = span.whole_ns();
         if span.ended_by == SpanEnd::GotCpu {
             sums.off_cpu_ns = sums.off_cpu_ns.saturating_add(away_ns);
@@ -348,21 +354,21 @@ impl SchedTask {
     }
 
     /// Counts what it does still when what was asked for ends.
-    pub(super) fn does(&mut self, others: &mut SchedSums, running_ns: u64, away_ns: u64) {
-        let sums = self.own.as_deref_mut().unwrap_or(others);
+    pub(super) fn does(&mut self, running_ns: u64, away_ns: u64) {
+        let sums = &mut *self.own;
         sums.on_cpu_ns = sums.on_cpu_ns.saturating_add(running_ns);
         sums.off_cpu_ns = sums.off_cpu_ns.saturating_add(away_ns);
     }
 
     /// It is woken by another.
-    pub(super) fn woken_by(&mut self, others: &mut SchedSums, waker: u32) {
-        let sums = self.own.as_deref_mut().unwrap_or(others);
+    pub(super) fn woken_by(&mut self, waker: u32) {
+        let sums = &mut *self.own;
         sums.woken_by.add(waker, 1, 0);
     }
 
     /// It is moved to another CPU.
-    pub(super) fn migrates(&mut self, others: &mut SchedSums) {
-        self.own.as_deref_mut().unwrap_or(others).migrations += 1;
+    pub(super) fn migrates(&mut self) {
+        self.own.migrations += 1;
     }
 
     /// A kworker begins a work item of a function.
@@ -386,16 +392,6 @@ mod tests {
     use event::sched::TaskState;
 
     const SLEEPS: bool = false;
-
-    /// A task with sums of its own.
-    fn task() -> (SchedTask, SchedSums) {
-        let own = Some(Box::default());
-        let task = SchedTask {
-            own,
-            ..SchedTask::default()
-        };
-        (task, SchedSums::default())
-    }
 
     /// What a task did from 100 to 140, and before that since 90.
     fn span(state: RunState, ended_by: SpanEnd) -> TaskSpan {
@@ -423,49 +419,34 @@ mod tests {
     }
 
     #[test]
-    fn a_task_without_sums_of_its_own_counts_with_others() {
-        let (mut task, mut others) = (SchedTask::default(), SchedSums::default());
-        task.leaves(100, SLEEPS);
-        task.woken(150);
-        assert_eq!(task.gets(&mut others, 190, 1), Some(40));
-        let runs = span(RunState::Running, SpanEnd::LeftCpu);
-        task.did(&mut others, &runs, true, 0);
-        assert_eq!((others.delays.total(), others.on_cpu_ns), (40, 50));
-    }
-
-    #[test]
     fn a_wake_up_begins_a_wait_and_a_cpu_ends_it() {
-        let (mut task, mut others) = task();
+        let mut task = SchedTask::default();
         task.leaves(100, SLEEPS);
         task.woken(150);
         task.woken(160);
-        assert_eq!(task.gets(&mut others, 190, 1), Some(40));
+        assert_eq!(task.gets(190, 1), Some(40));
         task.leaves(250, SLEEPS);
         task.woken(240);
-        assert_eq!(
-            task.gets(&mut others, 300, 2),
-            None,
-            "woken before it slept"
-        );
-        let own = task.own.as_deref().unwrap();
+        assert_eq!(task.gets(300, 2), None, "woken before it slept");
+        let own = &task.own;
         assert_eq!((own.delays.count(), own.delays.max()), (1, 40));
         assert_eq!((own.delay_max_at, own.cpu_changes), (150, 1));
     }
 
     #[test]
     fn a_task_that_yields_waits_and_one_that_is_preempted_does_not_for_perf() {
-        let (mut task, mut others) = task();
+        let mut task = SchedTask::default();
         task.leaves(100, true);
-        assert_eq!(task.gets(&mut others, 130, 0), Some(30));
+        assert_eq!(task.gets(130, 0), Some(30));
         task.leaves(200, SLEEPS);
-        assert_eq!(task.gets(&mut others, 270, 0), None);
+        assert_eq!(task.gets(270, 0), None);
     }
 
     #[test]
     fn spans_count_when_they_end_as_they_should_and_were_asked_for() {
-        let (mut task, mut others) = task();
+        let mut task = SchedTask::default();
         let mut did = |state, ended_by, whole| {
-            task.did(&mut others, &span(state, ended_by), whole, 60);
+            task.did(&span(state, ended_by), whole, 60);
         };
         did(RunState::Preempted, SpanEnd::GotCpu, true);
         did(RunState::Preempted, SpanEnd::Behind, true);
@@ -477,7 +458,7 @@ mod tests {
         did(RunState::Running, SpanEnd::LeftCpu, true);
         did(RunState::Running, SpanEnd::LeftCpu, false);
         did(RunState::Running, SpanEnd::Missed, true);
-        let own = task.own.as_deref().unwrap();
+        let own = &task.own;
         let by: Vec<_> = own.preempted_by.all().collect();
         assert_eq!(by, [(Some(7), 1, 50)]);
         let waits = (own.preempted.total(), own.woken_waits.total());
@@ -487,44 +468,44 @@ mod tests {
 
     #[test]
     fn a_task_that_is_seen_getting_a_cpu_first_has_waited_for_nothing() {
-        let (mut task, mut others) = task();
-        assert_eq!(task.gets(&mut others, 500, 3), Some(0));
-        let own = task.own.as_deref().unwrap();
+        let mut task = SchedTask::default();
+        assert_eq!(task.gets(500, 3), Some(0));
+        let own = &task.own;
         assert_eq!((own.delays.count(), own.delays.max()), (1, 0));
     }
 
     #[test]
     fn a_delay_counts_only_if_its_own_wake_up_and_its_own_switch_do() {
-        let (mut task, mut others) = task();
+        let mut task = SchedTask::default();
         task.leaves(100, SLEEPS);
         // Woken here, it gets another CPU; much later it gets this one without having been woken here.
         task.woken(150);
         task.gets_elsewhere();
         task.leaves_elsewhere(300, Leaves::Blocked);
         task.woken_elsewhere();
-        assert_eq!(task.gets(&mut others, 9_000, 1), None);
+        assert_eq!(task.gets(9_000, 1), None);
         // It slept elsewhere, is woken here, and gets this CPU.
         task.leaves(9_100, SLEEPS);
         task.gets_elsewhere();
         task.leaves_elsewhere(9_300, Leaves::Blocked);
         task.woken(9_400);
-        assert_eq!(task.gets(&mut others, 9_450, 1), Some(50));
+        assert_eq!(task.gets(9_450, 1), Some(50));
         // It was preempted elsewhere.
         task.leaves(9_500, true);
         task.gets_elsewhere();
         task.leaves_elsewhere(9_600, Leaves::Runnable);
-        assert_eq!(task.gets(&mut others, 9_900, 1), None);
-        assert_eq!(task.own.as_deref().unwrap().delays.max(), 50);
+        assert_eq!(task.gets(9_900, 1), None);
+        assert_eq!(task.own.delays.max(), 50);
     }
 
     #[test]
     fn others_are_kept_apart_up_to_a_limit() {
-        let (mut task, mut others) = task();
+        let mut task = SchedTask::default();
         for waker in 0..100 {
-            task.woken_by(&mut others, waker);
-            task.woken_by(&mut others, waker);
+            task.woken_by(waker);
+            task.woken_by(waker);
         }
-        let own = task.own.as_deref().unwrap();
+        let own = &task.own;
         let all: Vec<_> = own.woken_by.all().collect();
         assert_eq!(all.len(), MAX_OTHERS + 1);
         assert_eq!(all.last(), Some(&(None, 72, 0)));

@@ -124,12 +124,12 @@ impl SchedLatencies {
             return;
         };
         let slot = machine.slot(event.tid);
-        self.task(slot).0.work_begins(event.time, number);
+        self.task(slot).work_begins(event.time, number);
     }
 
     pub(super) fn work_ends(&mut self, event: &Event<'_>, machine: &mut Machine) {
         let slot = machine.slot(event.tid);
-        if let Some((since, function)) = self.task(slot).0.work_ends()
+        if let Some((since, function)) = self.task(slot).work_ends()
             && let Some(work) = self.work.get_mut(index_of(function))
         {
             work.stats.add(event.time.saturating_sub(since));

@@ -1,27 +1,27 @@
 //! What held a vCPU, when it goes on.
 
-use event::index_of;
+use model::Machine;
 
 use crate::activity::Activity;
 
-use super::{KeptStall, LONG_NS, StallCause, StallTimes, Stalls};
+use super::{KeptStall, KeptTask, LONG_NS, StallCause, StallTimes, Stalls};
 
 /// Stalls that are kept with their circumstances: the longest.
 const KEPT: usize = 24;
 
 impl Stalls {
     /// An exit, or what the guest ran, is over: what was it?
-    pub(super) fn close(&mut self, number: u32, activity: &Activity) {
-        self.end_stall(number, activity, false);
+    pub(super) fn close(&mut self, number: u32, machine: &Machine, activity: &Activity) {
+        self.end_stall(number, machine, activity, false);
     }
 
     /// The recording is over, and the vCPU still sleeps.
-    pub(super) fn close_at_end(&mut self, number: u32, activity: &Activity) {
-        self.end_stall(number, activity, true);
+    pub(super) fn close_at_end(&mut self, number: u32, machine: &Machine, activity: &Activity) {
+        self.end_stall(number, machine, activity, true);
     }
 
-    fn end_stall(&mut self, number: u32, activity: &Activity, is_open: bool) {
-        let Some(vcpu) = self.vcpus.get_mut(index_of(number)) else {
+    fn end_stall(&mut self, number: u32, machine: &Machine, activity: &Activity, is_open: bool) {
+        let Some(vcpu) = self.vcpus.get_mut(number) else {
             return;
         };
         if let Some((from, to)) = vcpu.stopped_at
@@ -42,7 +42,7 @@ impl Stalls {
             return;
         }
         let stall = KeptStall {
-            vcpu: number,
+            tid: machine.vcpu(number).map_or(0, |vcpu| vcpu.tid),
             from,
             to,
             held: StallCause::Unknown,
@@ -71,9 +71,10 @@ impl Stalls {
         }
         let waker = woken_by.filter(|_| sleeps).map(|slot| {
             let ran = beside.iter().find(|(task, _)| *task == slot);
-            (slot, ran.map_or(0, |(_, ns)| *ns))
+            KeptTask::Slot(slot, ran.map_or(0, |(_, ns)| *ns))
         });
         let behind = behind.filter(|_| held == StallCause::Behind);
+        let behind = behind.map(|(slot, ns)| KeptTask::Slot(slot, ns));
         let sum = &mut self.sums[held as usize];
         sum.0 += 1;
         sum.1 = sum.1.saturating_add(total);

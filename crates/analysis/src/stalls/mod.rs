@@ -13,10 +13,11 @@ mod close;
 mod report;
 
 use event::sched::{Leaves, TaskState};
-use event::{Data, Event, EventType, ExitReason, Kind, index_of};
-use model::{CpuSwitch, GuestAccess, Machine, Span, State, TaskChanges, TaskStates};
+use event::{Data, Event, EventType, ExitReason, Kind};
+use model::{
+    BySlot, CpuSwitch, GuestAccess, Machine, RetiredThreads, Span, State, TaskChanges, TaskStates,
+};
 
-use crate::activity::Activity;
 use crate::analysis::{Analysis, Context, EventDetail, FilterScope, Needs, States};
 pub use report::{Ran, Stall, StallCause, StallsReport};
 
@@ -78,7 +79,7 @@ struct StallVcpu {
 /// What is kept of a stall until names are asked for.
 #[derive(Debug, Clone)]
 struct KeptStall {
-    vcpu: u32,
+    tid: i32,
     from: u64,
     to: u64,
     held: StallCause,
@@ -86,15 +87,48 @@ struct KeptStall {
     vmm_ns: u64,
     reason: Option<ExitReason>,
     access: Option<GuestAccess>,
-    waker: Option<(u32, u64)>,
-    behind: Option<(u32, u64)>,
+    waker: Option<KeptTask>,
+    behind: Option<KeptTask>,
     is_open: bool,
+}
+
+/// A task that a stall is to be explained with.
+#[derive(Debug, Clone)]
+enum KeptTask {
+    /// By its slot, with the time that it ran.
+    Slot(u32, u64),
+    /// With its name, where it is not kept apart any more.
+    Named(Ran),
+}
+
+impl KeptTask {
+    fn ran(&self, machine: &Machine) -> Ran {
+        match self {
+            KeptTask::Named(ran) => ran.clone(),
+            KeptTask::Slot(slot, ns) => {
+                let thread = machine.threads().at(*slot);
+                Ran {
+                    tid: thread.map_or(0, |(tid, _)| tid),
+                    comm: thread.and_then(|(_, one)| one.comm.as_deref().map(str::to_owned)),
+                    ns: *ns,
+                }
+            }
+        }
+    }
+
+    fn retire(&mut self, retired: &RetiredThreads, machine: &Machine) {
+        if let KeptTask::Slot(slot, _) = self
+            && retired.has_slot(*slot)
+        {
+            *self = KeptTask::Named(self.ran(machine));
+        }
+    }
 }
 
 /// Looks for stalls.
 #[derive(Debug, Default)]
 pub struct Stalls {
-    vcpus: Vec<StallVcpu>,
+    vcpus: BySlot<StallVcpu>,
     /// vCPUs that sleep outside halts, for which it is noted who runs.
     asleep: Vec<u32>,
     sums: [(u64, u64); StallCause::COUNT],
@@ -113,11 +147,7 @@ impl Stalls {
     }
 
     fn vcpu(&mut self, vcpu: u32) -> &mut StallVcpu {
-        let index = index_of(vcpu);
-        if self.vcpus.len() <= index {
-            self.vcpus.resize_with(index + 1, StallVcpu::default);
-        }
-        &mut self.vcpus[index]
+        self.vcpus.entry(vcpu, StallVcpu::default)
     }
 
     #[inline(always)]
@@ -126,9 +156,9 @@ impl Stalls {
         match data {
             Data::KvmExit(_) | Data::KvmEntry(_) => {
                 if let Some(vcpu) = machine.vcpu_of(event.tid)
-                    && self.vcpus.get(index_of(vcpu)).is_some_and(|one| one.held)
+                    && self.vcpus.get(vcpu).is_some_and(|one| one.held)
                 {
-                    self.close(vcpu, context.activity);
+                    self.close(vcpu, machine, context.activity);
                     self.vcpu(vcpu).goes_on();
                 }
             }
@@ -149,7 +179,7 @@ impl Stalls {
             && let Some(task) = ran.thread
         {
             for &vcpu in &self.asleep {
-                if let Some(vcpu) = self.vcpus.get_mut(index_of(vcpu)) {
+                if let Some(vcpu) = self.vcpus.get_mut(vcpu) {
                     vcpu.beside(task, ran.start, ran.end);
                 }
             }
@@ -198,7 +228,7 @@ impl Stalls {
             // Who still runs has had no event.
             for ran in tasks.running(time) {
                 if let Some(task) = ran.thread
-                    && let Some(vcpu) = self.vcpus.get_mut(index_of(number))
+                    && let Some(vcpu) = self.vcpus.get_mut(number)
                 {
                     vcpu.beside_from(task, ran.start.max(since), ran.end);
                 }
@@ -227,20 +257,11 @@ impl Stalls {
 
     /// Returns what was found, after the walk.
     pub fn report(&self, machine: &Machine) -> StallsReport {
-        let tids: Vec<i32> = machine.vcpus().map(|vcpu| vcpu.tid).collect();
-        let ran = |(slot, ns): &(u32, u64)| {
-            let thread = machine.threads().at(*slot);
-            Ran {
-                tid: thread.map_or(0, |(tid, _)| tid),
-                comm: thread.and_then(|(_, one)| one.comm.as_deref().map(str::to_owned)),
-                ns: *ns,
-            }
-        };
         let mut longest: Vec<Stall> = self
             .kept
             .iter()
             .map(|kept| Stall {
-                tid: tids.get(index_of(kept.vcpu)).copied().unwrap_or(0),
+                tid: kept.tid,
                 from: kept.from,
                 to: kept.to,
                 held: kept.held,
@@ -248,8 +269,8 @@ impl Stalls {
                 vmm_ns: kept.vmm_ns,
                 reason: kept.reason,
                 access: kept.access,
-                waker: kept.waker.as_ref().map(ran),
-                behind: kept.behind.as_ref().map(ran),
+                waker: kept.waker.as_ref().map(|one| one.ran(machine)),
+                behind: kept.behind.as_ref().map(|one| one.ran(machine)),
                 is_open: kept.is_open,
             })
             .collect();
@@ -257,9 +278,9 @@ impl Stalls {
         StallsReport {
             sums: self.sums,
             longest,
-            asleep: (tids.iter().zip(&self.vcpus))
+            asleep: (self.vcpus.iter())
                 .filter(|(_, vcpu)| vcpu.kernel_ns > 0)
-                .map(|(tid, vcpu)| (*tid, vcpu.kernel_ns))
+                .filter_map(|(number, vcpu)| Some((machine.vcpu(number)?.tid, vcpu.kernel_ns)))
                 .collect(),
             ticks: self.ticks,
         }
@@ -276,6 +297,15 @@ impl StallVcpu {
         self.stopped = 0;
         self.stopped_at = None;
         self.uninterruptible = 0;
+    }
+
+    /// Forgets tasks that are not kept apart any more: they had the least time.
+    fn retire(&mut self, retired: &RetiredThreads) {
+        let past = |slot: u32| retired.has_slot(slot);
+        self.longest_behind = self.longest_behind.filter(|(slot, _)| !past(*slot));
+        self.woken_by = self.woken_by.filter(|slot| !past(*slot));
+        self.ran.retain(|(slot, _)| !past(*slot));
+        self.beside.retain(|(slot, _)| !past(*slot));
     }
 
     /// A task ran from one time to another.
@@ -308,6 +338,20 @@ fn asks(reason: ExitReason) -> bool {
 }
 
 impl Analysis for Stalls {
+    fn retire(&mut self, retired: &RetiredThreads, machine: &Machine) {
+        for vcpu in retired.vcpus() {
+            self.vcpus.remove(vcpu);
+        }
+        self.asleep.retain(|vcpu| !retired.has_vcpu(*vcpu));
+        for (_, vcpu) in self.vcpus.iter_mut() {
+            vcpu.retire(retired);
+        }
+        for kept in &mut self.kept {
+            let tasks = kept.waker.iter_mut().chain(&mut kept.behind);
+            tasks.for_each(|task| task.retire(retired, machine));
+        }
+    }
+
     fn filter_scope(&self) -> Option<FilterScope> {
         Some(FilterScope::Whole)
     }
@@ -348,20 +392,19 @@ impl Analysis for Stalls {
 
     fn spans(&mut self, spans: &[Span], context: &Context<'_>) {
         for span in spans {
-            self.span(span, context.activity);
+            self.span(span, context);
         }
     }
 
     /// A vCPU that still sleeps when the recording ends did so at least until then. Of one that runs, or waits for a
     /// CPU, the next event may be missing.
     fn finish(&mut self, context: &mut Context<'_>) {
-        for number in (0u32..).take(self.vcpus.len()) {
-            let vcpu = &self.vcpus[index_of(number)];
-            if vcpu.asleep.is_some() && vcpu.from.is_some() {
-                let end = vcpu.to;
-                self.wakes_up(number, (end, end), None, context.machine.task_states());
-                self.close_at_end(number, context.activity);
-            }
+        let asleep = self.vcpus.iter();
+        let asleep = asleep.filter(|(_, vcpu)| vcpu.asleep.is_some() && vcpu.from.is_some());
+        let asleep: Vec<(u32, u64)> = asleep.map(|(number, vcpu)| (number, vcpu.to)).collect();
+        for (number, end) in asleep {
+            self.wakes_up(number, (end, end), None, context.machine.task_states());
+            self.close_at_end(number, context.machine, context.activity);
         }
     }
 }
@@ -369,12 +412,12 @@ impl Analysis for Stalls {
 impl Stalls {
     /// Returns whether a vCPU is in what may become a stall.
     fn is_stalled(&self, vcpu: u32) -> bool {
-        let vcpu = self.vcpus.get(index_of(vcpu));
+        let vcpu = self.vcpus.get(vcpu);
         vcpu.is_some_and(|vcpu| vcpu.from.is_some())
     }
 
     #[inline]
-    fn span(&mut self, span: &Span, activity: &Activity) {
+    fn span(&mut self, span: &Span, context: &Context<'_>) {
         let call = || (span.cause.reason).is_none_or(ExitReason::is_arm64_call);
         let counts = match span.state {
             State::Guest | State::Poll | State::Halted => false,
@@ -387,12 +430,8 @@ impl Stalls {
         };
         if !counts {
             // What the guest asked for is no stall; a wait for a CPU in it is one by itself.
-            if self
-                .vcpus
-                .get(index_of(span.vcpu))
-                .is_some_and(|one| one.held)
-            {
-                self.close(span.vcpu, activity);
+            if self.vcpus.get(span.vcpu).is_some_and(|one| one.held) {
+                self.close(span.vcpu, context.machine, context.activity);
             }
             return;
         }

@@ -4,7 +4,7 @@ mod silence;
 mod sink;
 
 use event::{Body, Event, NONE, index_of};
-use model::{Span, ThreadFacts};
+use model::{Span, StateLimits, ThreadFacts};
 
 use crate::analysis::{Analysis, Context, GuestEvent, Notes, States, Turn, WalkState};
 use crate::answers::{Answers, FilteredCount};
@@ -46,6 +46,8 @@ pub struct Study {
     notes: Notes,
     /// Who sits the walk out, and who was added.
     silenced: SilenceState,
+    /// How many threads are kept apart.
+    limits: StateLimits,
 }
 
 impl Default for Study {
@@ -63,6 +65,7 @@ impl Default for Study {
             spans: Vec::new(),
             notes: Notes::default(),
             silenced: SilenceState::default(),
+            limits: StateLimits::default(),
         }
     }
 }
@@ -148,6 +151,11 @@ impl Study {
     /// Returns whether it finds all that is asked for up to a time even if it goes on at a later moment.
     pub fn may_resume(&self, resume: &Resume, time: u64) -> bool {
         let (now, then) = (self.walked().machine.threads(), resume.machine.threads());
+        // Of a thread that is not kept apart any more nobody knows at another moment which it was.
+        let retired = [self.walked().machine, &resume.machine].map(|machine| machine.retired());
+        if retired.iter().any(|retired| retired.threads > 0) {
+            return false;
+        }
         let mut members = self.members.iter();
         members.all(|one| one.analysis.may_resume(&resume.open, time, now, then))
     }
@@ -182,7 +190,12 @@ impl Study {
     fn followed(&mut self, machine: u16) -> &mut FollowedMachine {
         let at = usize::from(machine);
         if self.machines.len() <= at {
-            self.machines.resize_with(at + 1, FollowedMachine::default);
+            let limits = self.limits;
+            self.machines.resize_with(at + 1, || {
+                let mut followed = FollowedMachine::default();
+                followed.machine.limit(limits);
+                followed
+            });
         }
         &mut self.machines[at]
     }
@@ -208,6 +221,14 @@ impl Study {
             window: &self.window,
             left_out: &self.left_out,
         })
+    }
+
+    /// Sets how many threads and vCPUs of each machine are kept apart, before any event.
+    pub fn limit(&mut self, limits: StateLimits) {
+        self.limits = limits;
+        for followed in &mut self.machines {
+            followed.machine.limit(limits);
+        }
     }
 
     /// Says that the recording's clock counts ticks and no nanoseconds.
@@ -367,6 +388,29 @@ impl Study {
         if kind.of_guest != 0 {
             self.of_guest(event, chosen);
         }
+        if self
+            .machines
+            .get(usize::from(event.machine()))
+            .is_some_and(FollowedMachine::is_full)
+        {
+            self.retire(event.machine(), event.time);
+        }
+    }
+
+    /// Makes threads part of sums, since there are as many as are kept apart.
+    #[cold]
+    fn retire(&mut self, machine: u16, now: u64) {
+        let Some(followed) = self.machines.get_mut(usize::from(machine)) else {
+            return;
+        };
+        let retired = followed.machine.choose_retired(&followed.handles, now);
+        for member in self.members.iter_mut().filter(|one| one.machine == machine) {
+            member.analysis.retire(&retired, &followed.machine);
+        }
+        for tid in retired.tids() {
+            followed.handles.remove(tid);
+        }
+        followed.machine.retire(&retired);
     }
 
     #[cold]
@@ -422,6 +466,9 @@ impl Study {
             if let Some(walked) = self.walked_of(machine) {
                 answers.ask(machine, analysis, &walked);
             }
+        }
+        for (followed, machine) in self.machines.iter().zip(0u16..) {
+            answers.say_retired(machine, &followed.machine);
         }
         for member in std::mem::take(&mut self.members) {
             member.analysis.give_back();

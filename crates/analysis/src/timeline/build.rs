@@ -138,7 +138,7 @@ impl Timeline {
 /// Returns, by thread id, the first slot that has it.
 fn first_slots(walked: &WalkState<'_>) -> FxHashMap<i32, u32> {
     let mut first = FxHashMap::default();
-    for ((tid, _), slot) in walked.machine.threads().iter().zip(0u32..) {
+    for (slot, tid, _) in walked.machine.threads().slots() {
         first.entry(tid).or_insert(slot);
     }
     first
@@ -173,8 +173,10 @@ impl LaneBuilder<'_> {
                 places.entry(vcpu.thread).or_insert((at, vcpu.id));
             }
         }
-        let known = walked.machine.vcpus();
-        for ((mut lane, vcpu), number) in lanes.into_iter().zip(known).zip(0i32..) {
+        for (mut lane, number) in lanes.into_iter().zip(0u32..) {
+            let Some(vcpu) = walked.machine.vcpu(number) else {
+                continue;
+            };
             if lane.len() == 0 || walked.left_out.has(vcpu.tid) {
                 continue;
             }
@@ -199,7 +201,7 @@ impl LaneBuilder<'_> {
                 vm: vm.unwrap_or_default(),
                 tid: Some(vcpu.tid),
                 cells: self.vcpu_cells(cells),
-                number: Some(number),
+                number: i32::try_from(number).ok(),
             };
             out.push(((place.map_or(usize::MAX, |(at, _)| at), id), lane));
         }

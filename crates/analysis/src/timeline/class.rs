@@ -15,7 +15,7 @@ pub(crate) struct Processes {
     /// Those of vCPUs.
     pub of_vms: FxHashSet<i32>,
     /// vCPUs that were looked at.
-    looked: usize,
+    looked: u32,
 }
 
 /// Returns what a task that runs is to a CPU.
@@ -49,9 +49,9 @@ impl Processes {
     /// Takes note of the processes of vCPUs that were met since.
     #[inline]
     pub(crate) fn learn(&mut self, machine: &Machine) {
-        let (known, _) = machine.vcpus().size_hint();
+        let known = machine.vcpu_numbers();
         if known > self.looked {
-            let new = machine.vcpus().skip(self.looked);
+            let new = (self.looked..known).filter_map(|number| machine.vcpu(number));
             let threads = machine.threads();
             let pids = new.filter_map(|vcpu| threads.at(vcpu.thread)?.1.pid);
             self.of_vms.extend(pids.filter(|pid| *pid > 0));

@@ -106,6 +106,7 @@ impl<'n> LaneNamer<'n> {
             return *number;
         }
         let name = match self.machine.threads().at(slot) {
+            None if self.machine.retired().threads > 0 => crate::OTHERS.to_owned(),
             None => String::new(),
             Some((0, _)) => "idle".to_owned(),
             Some((tid, thread)) => match thread.comm.as_deref() {

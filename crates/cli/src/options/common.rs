@@ -31,6 +31,12 @@ pub(crate) struct Common {
     #[arg(long, value_name = "SIZE", value_parser = super::values::size)]
     pub spool_limit: Option<u64>,
 
+    /// Take at most SIZE (500M, 4G) of memory; files that are mapped do not count. Where a recording has more threads
+    /// than fit, those that had the least time become sums called "others". The default is half of what is available,
+    /// of a container of what its limit leaves.
+    #[arg(long, value_name = "SIZE", value_parser = crate::heap::size)]
+    pub max_memory: Option<u64>,
+
     /// Use N threads, 1 to 64; the result is the same with any number. The default is one for each CPU, up to 4.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=64))]
     pub threads: Option<u8>,

@@ -208,7 +208,8 @@ impl EventCounter {
         let exits = self.counted.exits.get();
         let entries = self.counted.entries.get();
         let mut behind = BTreeMap::new();
-        for (vcpu, number) in machine.vcpus().zip(0u32..) {
+        for vcpu in machine.vcpus() {
+            let number = vcpu.number;
             if self.gone.contains(&vcpu.tid) {
                 continue;
             }

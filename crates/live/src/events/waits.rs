@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use analysis::{Analysis, Context, EventDetail, Needs, States, Turn};
 use event::{Data, Event, EventType, Kind};
-use model::{Follow, Machine, Span, State};
+use model::{BySlot, Follow, Machine, Span, State};
 use rustc_hash::FxHashMap;
 use stats::Stats;
 
@@ -67,7 +67,7 @@ impl ThreadWaits {
 #[derive(Debug, Default)]
 pub(super) struct WaitCounter {
     /// By the machine's number.
-    waited: Vec<ThreadWaits>,
+    waited: BySlot<ThreadWaits>,
     /// Who is to be followed, and from when on.
     seeds: Vec<(i32, i32, Follow)>,
     from: Option<u64>,
@@ -101,21 +101,17 @@ impl WaitCounter {
 
     /// Returns how many things are kept.
     pub(super) fn len(&self) -> usize {
-        let behind = self.waited.iter().map(|one| one.behind.len());
+        let behind = self.waited.iter().map(|(_, one)| one.behind.len());
         self.waited.len() + behind.sum::<usize>()
     }
 
     fn waited(&mut self, vcpu: u32) -> &mut ThreadWaits {
-        let index = vcpu as usize;
-        if self.waited.len() <= index {
-            self.waited.resize_with(index + 1, ThreadWaits::default);
-        }
-        &mut self.waited[index]
+        self.waited.entry(vcpu, ThreadWaits::default)
     }
 
     /// Returns what was counted of a thread, with the spans that the machine still keeps.
     pub(super) fn of(&self, vcpu: u32, machine: &Machine) -> ThreadWaits {
-        let mut waited = self.waited.get(vcpu as usize).cloned().unwrap_or_default();
+        let mut waited = self.waited.get(vcpu).cloned().unwrap_or_default();
         for span in machine.kept(vcpu) {
             waited.take(&span);
         }

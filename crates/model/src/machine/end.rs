@@ -1,7 +1,5 @@
 //! The end of the walk: what every vCPU was last seen doing.
 
-use event::index_of;
-
 use super::Machine;
 use crate::span::SpanSink;
 use crate::track::{SchedState, VcpuTrack};
@@ -25,20 +23,21 @@ impl Machine {
 
     /// Ends the walk: what every vCPU was last seen doing, it did until the last event, as far as that can be known.
     pub fn finish<S: SpanSink>(&mut self, spans: &mut S) {
-        for vcpu in 0..self.tracks.len() as u32 {
-            let track = &self.tracks[index_of(vcpu)];
+        let numbers: Vec<u32> = self.tracks.iter().map(|(number, _)| number).collect();
+        for vcpu in numbers {
+            let track = &self.tracks[vcpu];
             // The end of a thread as the recorder has it may be later than the last event.
             let end = track.ended.unwrap_or(self.end).min(self.end);
             let known = self.known_until(track, end);
             if track.sched == SchedState::Runnable {
                 self.close_wait(vcpu, known);
             } else {
-                self.tracks[index_of(vcpu)].advance(known);
+                self.tracks[vcpu].advance(known);
             }
             if known < end {
-                self.tracks[index_of(vcpu)].gap(end);
+                self.tracks[vcpu].gap(end);
             }
-            self.tracks[index_of(vcpu)].flush(vcpu, spans);
+            self.tracks[vcpu].flush(vcpu, spans);
         }
     }
 }

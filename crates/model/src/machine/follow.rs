@@ -1,7 +1,7 @@
 //! The machine while events still come: what is known of vCPUs now, and threads that are followed before an event of
 //! KVM shows that they are vCPUs, or though none ever will.
 
-use event::{Data, Event, NONE, index_of};
+use event::{Data, Event, NONE};
 
 use super::{Machine, VcpuTimes};
 use crate::Tasks;
@@ -91,27 +91,31 @@ impl Machine {
             return None;
         }
         let vcpu = self.vcpu_of(tid)?;
-        (!self.tracks[index_of(vcpu)].other).then_some(vcpu)
+        (!self.tracks[vcpu].other).then_some(vcpu)
     }
 
-    /// Returns the vCPUs, in the order they were first seen; a span's `vcpu` is a position in this list.
+    /// Returns the vCPUs that are followed, in the order they were first seen.
     pub fn vcpus(&self) -> impl Iterator<Item = VcpuTimes> {
-        self.tracks.iter().map(|track| VcpuTimes {
-            tid: track.tid,
-            thread: track.thread,
-            from: track.first,
-            to: track.at,
-            exits: track.exits,
-            polls: track.polls,
-            ended: track.ended.is_some(),
-            other: track.other,
-        })
+        self.tracks
+            .iter()
+            .map(|(number, track)| times_of(number, track))
+    }
+
+    /// Returns how many vCPUs were followed so far: numbers from here on are nobody's yet.
+    pub fn vcpu_numbers(&self) -> u32 {
+        self.tracks.next_number()
+    }
+
+    /// Returns a vCPU that is followed, by its number.
+    pub fn vcpu(&self, number: u32) -> Option<VcpuTimes> {
+        let track = self.tracks.get(number)?;
+        Some(times_of(number, track))
     }
 
     /// Returns the time a vCPU spent in each state up to a time that no event of it came after: since its last event it
     /// does what that said, if its thread has not ended.
     pub fn times_at(&self, vcpu: u32, time: u64) -> Times {
-        let Some(track) = self.tracks.get(index_of(vcpu)) else {
+        let Some(track) = self.tracks.get(vcpu) else {
             return Times::default();
         };
         let mut times = track.times;
@@ -127,7 +131,21 @@ impl Machine {
 
     /// Returns the spans of a vCPU that wait for its exit to end.
     pub fn kept(&self, vcpu: u32) -> impl Iterator<Item = Span> + '_ {
-        let track = self.tracks.get(index_of(vcpu));
+        let track = self.tracks.get(vcpu);
         track.into_iter().flat_map(move |track| track.kept(vcpu))
+    }
+}
+
+fn times_of(number: u32, track: &VcpuTrack) -> VcpuTimes {
+    VcpuTimes {
+        number,
+        tid: track.tid,
+        thread: track.thread,
+        from: track.first,
+        to: track.at,
+        exits: track.exits,
+        polls: track.polls,
+        ended: track.ended.is_some(),
+        other: track.other,
     }
 }

@@ -2,17 +2,23 @@
 
 mod end;
 mod follow;
+mod retire;
 mod sched;
+mod tracks;
 mod turns;
 
-use event::{Data, Event, EventType, Kind, KvmFpu, LostKind, MmioAccess, NONE, Side, index_of};
+use event::{Data, Event, EventType, Kind, KvmFpu, LostKind, MmioAccess, NONE, Side};
 
 use crate::by_number::ByNumber;
+use crate::by_slot::BySlot;
+use crate::retired::{RetiredCount, StateLimits};
 use crate::seen::SeenEvents;
 use crate::span::{Cause, GuestAccess, SpanSink, State, Times};
 use crate::tasks::TaskStates;
 use crate::track::{Polls, SchedState, TrackPlace, VcpuTrack};
 use crate::{Tasks, ThreadFacts, Threads, Vm, find_vms};
+
+use tracks::VcpuTracks;
 
 pub use follow::Follow;
 
@@ -33,9 +39,6 @@ const OF_ALL_KVM: [&str; 6] = [
     "kvm_timer_save_state",
     "kvm_timer_restore_state",
 ];
-
-/// Stands for a thread that is no vCPU.
-const NO_VCPU: u32 = u32::MAX;
 
 /// One CPU.
 #[derive(Debug, Clone, Default)]
@@ -60,6 +63,8 @@ pub enum Halt {
 /// What is known of a vCPU at the end of the walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VcpuTimes {
+    /// Its number in the walk, which is that of its spans.
+    pub number: u32,
     /// Its thread.
     pub tid: i32,
     /// Slot of its thread.
@@ -88,9 +93,9 @@ pub struct VcpuTimes {
 #[derive(Debug, Clone, Default)]
 pub struct Machine {
     threads: Threads,
-    tracks: Vec<VcpuTrack>,
+    tracks: VcpuTracks,
     /// By thread slot, the vCPU it is.
-    vcpus: Vec<u32>,
+    vcpus: BySlot<u32>,
     by_tid: ByNumber<u32>,
     /// The thread that made the last exits or entries, where threads alone are followed, and which of both it made:
     /// some kernels record the vCPU's number with entries alone.
@@ -115,6 +120,9 @@ pub struct Machine {
     end: u64,
     /// From when on events of some CPUs are missing, and not those of others.
     uneven_from: Option<u64>,
+    /// How many threads are kept apart, and how many are no longer.
+    limits: StateLimits,
+    retired: RetiredCount,
 }
 
 /// Which events of a vCPU's were looked at.
@@ -155,7 +163,7 @@ impl Machine {
     /// Returns about how many things it follows: threads, vCPUs and CPUs.
     pub fn len(&self) -> usize {
         let waiting = self.cpus.iter().map(|cpu| 1 + cpu.waiting.len());
-        let pending = self.tracks.iter().map(VcpuTrack::len);
+        let pending = self.tracks.iter().map(|(_, track)| track.len());
         let tasks = self.threads.len() + self.task_states.len();
         tasks + pending.sum::<usize>() + waiting.sum::<usize>()
     }
@@ -200,23 +208,21 @@ impl Machine {
     #[inline]
     pub fn times(&self, vcpu: u32) -> &Times {
         self.tracks
-            .get(index_of(vcpu))
+            .get(vcpu)
             .map_or(&Times::ZERO, |track| &track.times)
     }
 
     /// Returns whether the exit that a vCPU is in, or was in last, has been handled by the VMM so far.
     #[inline]
     pub fn in_vmm(&self, vcpu: u32) -> bool {
-        self.tracks
-            .get(index_of(vcpu))
-            .is_some_and(|track| track.vmm)
+        self.tracks.get(vcpu).is_some_and(|track| track.vmm)
     }
 
     /// Returns what a vCPU does now, as far as events show.
     #[inline]
     pub fn state(&self, vcpu: u32) -> State {
         self.tracks
-            .get(index_of(vcpu))
+            .get(vcpu)
             .map_or(State::Unknown, VcpuTrack::state)
     }
 
@@ -224,14 +230,14 @@ impl Machine {
     #[inline]
     pub fn cause(&self, vcpu: u32) -> Cause {
         self.tracks
-            .get(index_of(vcpu))
+            .get(vcpu)
             .map_or(Cause::default(), |track| track.cause)
     }
 
     /// Returns whether a vCPU is in an exit in which the guest asked to wait, and if so whether it sleeps.
     #[inline]
     pub fn halt(&self, vcpu: u32) -> Option<Halt> {
-        let track = self.tracks.get(index_of(vcpu))?;
+        let track = self.tracks.get(vcpu)?;
         let asks = track.waiting() || track.place == (TrackPlace::User { halted: true });
         (asks && track.place != TrackPlace::Guest).then_some(match track.sched {
             SchedState::Blocked => Halt::Asleep,
@@ -250,13 +256,13 @@ impl Machine {
     /// Returns the halts of a vCPU so far and how KVM polled in them.
     pub fn polls(&self, vcpu: u32) -> Polls {
         self.tracks
-            .get(index_of(vcpu))
+            .get(vcpu)
             .map_or(Polls::default(), |track| track.polls)
     }
 
     /// Returns how many exits a vCPU has made. What an inner event says of one that is under way makes none.
     pub fn exits(&self, vcpu: u32) -> u64 {
-        let track = self.tracks.get(index_of(vcpu));
+        let track = self.tracks.get(vcpu);
         track.map_or(0, |track| track.exits)
     }
 
@@ -449,9 +455,9 @@ impl Machine {
             Some(vcpu) => vcpu,
             None => self.first_event(event, number),
         };
-        if number.is_some() && !self.tracks[index_of(vcpu)].numbered {
+        if number.is_some() && !self.tracks[vcpu].numbered {
             // Old kernels tell it of entries alone.
-            self.tracks[index_of(vcpu)].numbered = true;
+            self.tracks[vcpu].numbered = true;
             self.threads.vcpu_event(event, number);
         }
         self.runs(vcpu, event);
@@ -469,21 +475,17 @@ impl Machine {
 
     /// Follows a thread from now on, and returns its number.
     fn begin(&mut self, track: VcpuTrack) -> u32 {
-        let vcpu = self.tracks.len() as u32;
-        let slot = index_of(track.thread);
-        if self.vcpus.len() <= slot {
-            self.vcpus.resize(slot + 1, NO_VCPU);
-        }
-        self.vcpus[slot] = vcpu;
-        *self.by_tid.entry(track.tid, || vcpu) = vcpu;
-        self.tracks.push(track);
+        let (tid, slot) = (track.tid, track.thread);
+        let vcpu = self.tracks.push(track);
+        *self.vcpus.entry(slot, || vcpu) = vcpu;
+        *self.by_tid.entry(tid, || vcpu) = vcpu;
         vcpu
     }
 
     /// The thread makes an event, so it runs, on the event's CPU.
     #[inline]
     fn runs(&mut self, vcpu: u32, event: &Event<'_>) {
-        let track = &mut self.tracks[index_of(vcpu)];
+        let track = &mut self.tracks[vcpu];
         track.early = None;
         track.loaded_from = None;
         if track.sched != SchedState::Running {
@@ -495,9 +497,9 @@ impl Machine {
                 track.advance(event.time);
             }
             self.leave_queue(vcpu);
-            self.tracks[index_of(vcpu)].sched = SchedState::Running;
+            self.tracks[vcpu].sched = SchedState::Running;
         }
-        let track = &mut self.tracks[index_of(vcpu)];
+        let track = &mut self.tracks[vcpu];
         if track.cpu != event.cpu && event.cpu != NONE {
             if track.has_cpu() && self.seen.returns {
                 // It changed its CPU without having been seen to leave the other one.
@@ -514,7 +516,7 @@ impl Machine {
     fn in_kvm<S: SpanSink>(&mut self, event: &Event<'_>, spans: &mut S) -> Option<&mut VcpuTrack> {
         let vcpu = self.known_vcpu(event.tid)?;
         self.runs(vcpu, event);
-        let track = &mut self.tracks[index_of(vcpu)];
+        let track = &mut self.tracks[vcpu];
         if track.place == TrackPlace::Guest {
             track.gap(event.time);
             track.flush(vcpu, spans);
@@ -543,7 +545,7 @@ impl Machine {
         let Some(vcpu) = self.known_vcpu(event.tid) else {
             return;
         };
-        let track = &mut self.tracks[index_of(vcpu)];
+        let track = &mut self.tracks[vcpu];
         if let Some(place) = track.loaded_from.take()
             && track.sched == SchedState::Running
         {
@@ -570,7 +572,7 @@ impl Machine {
                 ..
             } => {
                 self.task_states.lost(cpu);
-                for track in &mut self.tracks {
+                for (_, track) in self.tracks.iter_mut() {
                     track.lost |= cpu == NONE || track.cpu == cpu || !track.has_cpu();
                 }
             }

@@ -1,9 +1,9 @@
 //! The scheduler's part: who has which CPU, who waits for one, and behind whom.
 
 use event::sched::Leaves;
-use event::{Data, Event, EventType, Kind, index_of};
+use event::{Data, Event, EventType, Kind};
 
-use super::{CpuQueue, MAX_WAITING, Machine, NO_VCPU};
+use super::{CpuQueue, MAX_WAITING, Machine};
 use crate::Tasks;
 use crate::span::SpanSink;
 use crate::tasks::{TaskStates, WakeRule};
@@ -67,7 +67,7 @@ impl Machine {
                 self.ran(event, prev, spans);
                 if let Some(vcpu) = self.vcpu_in(prev) {
                     self.switched_out(vcpu, event, switch.prev_state.leaves());
-                    self.tracks[index_of(vcpu)].relieve(vcpu, spans);
+                    self.tracks[vcpu].relieve(vcpu, spans);
                 }
                 self.seen.returns |= switch.prev_tid == 0;
                 if let Some(vcpu) = self.vcpu_in(next) {
@@ -85,7 +85,7 @@ impl Machine {
                     if event.ty.kind == Kind::SchedWaking
                         && let Some(&vcpu) = self.by_tid.get(wakeup.tid)
                     {
-                        self.tracks[index_of(vcpu)].waking = Some(event.time);
+                        self.tracks[vcpu].waking = Some(event.time);
                     }
                 }
             }
@@ -94,11 +94,11 @@ impl Machine {
                     return;
                 };
                 // One that sleeps has an event again when it is woken.
-                if self.tracks[index_of(vcpu)].sched == SchedState::Runnable {
+                if self.tracks[vcpu].sched == SchedState::Runnable {
                     self.close_wait(vcpu, event.time);
                     self.leave_queue(vcpu);
                     self.enter_queue(vcpu, migrate.dest_cpu);
-                    self.tracks[index_of(vcpu)].relieve(vcpu, spans);
+                    self.tracks[vcpu].relieve(vcpu, spans);
                 }
             }
             Data::SchedProcessFork(task) => self.is_made(task.tid, event.time),
@@ -111,8 +111,8 @@ impl Machine {
     /// Returns the vCPU that a thread is, by its slot; none if it has ended.
     #[inline]
     pub fn vcpu_in(&self, thread: u32) -> Option<u32> {
-        let vcpu = self.vcpus.get(index_of(thread)).copied();
-        vcpu.filter(|&vcpu| vcpu != NO_VCPU && self.tracks[index_of(vcpu)].ended.is_none())
+        let vcpu = self.vcpus.get(thread).copied();
+        vcpu.filter(|&vcpu| self.tracks[vcpu].ended.is_none())
     }
 
     #[inline]
@@ -134,7 +134,7 @@ impl Machine {
         }
         let waiting = std::mem::take(&mut cpu.waiting);
         for &vcpu in &waiting {
-            let track = &mut self.tracks[index_of(vcpu)];
+            let track = &mut self.tracks[vcpu];
             // One that ran itself was not seen to get its CPU; nor may have been one of which events were lost.
             if track.thread != task && !track.lost {
                 track.behind(event.time, Some(task));
@@ -148,7 +148,7 @@ impl Machine {
 
     fn switched_out(&mut self, vcpu: u32, event: &Event<'_>, leaves: Leaves) {
         self.runs(vcpu, event);
-        let track = &mut self.tracks[index_of(vcpu)];
+        let track = &mut self.tracks[vcpu];
         if track.place == TrackPlace::Guest && !self.leaves_guest {
             // A thread leaves its CPU from the kernel: the exit before was not seen.
             track.gap(event.time);
@@ -170,14 +170,14 @@ impl Machine {
             }
             Leaves::Dead => {
                 track.ended = Some(event.time);
-                self.by_tid.remove(self.tracks[index_of(vcpu)].tid);
+                self.by_tid.remove(self.tracks[vcpu].tid);
             }
         }
     }
 
     fn switched_in(&mut self, vcpu: u32, event: &Event<'_>, prev: u32) {
         let leaves_guest = self.leaves_guest;
-        let track = &mut self.tracks[index_of(vcpu)];
+        let track = &mut self.tracks[vcpu];
         match track.sched {
             SchedState::Runnable => {
                 self.close_wait(vcpu, event.time);
@@ -201,7 +201,7 @@ impl Machine {
                 }
             }
         }
-        let track = &mut self.tracks[index_of(vcpu)];
+        let track = &mut self.tracks[vcpu];
         track.sched = SchedState::Running;
         track.cpu = event.cpu;
     }
@@ -211,7 +211,7 @@ impl Machine {
         let Some(&vcpu) = self.by_tid.get(tid) else {
             return;
         };
-        let track = &mut self.tracks[index_of(vcpu)];
+        let track = &mut self.tracks[vcpu];
         // A thread that is about to sleep may be woken before it does: it then keeps its CPU.
         if track.sched != SchedState::Blocked {
             if track.sched == SchedState::Running {
@@ -231,15 +231,15 @@ impl Machine {
         let Some(&vcpu) = self.by_tid.get(tid) else {
             return;
         };
-        let track = &mut self.tracks[index_of(vcpu)];
+        let track = &mut self.tracks[vcpu];
         if track.sched == SchedState::Runnable && track.waking == Some(track.at) {
             self.leave_queue(vcpu);
-            self.tracks[index_of(vcpu)].sched = SchedState::Blocked;
+            self.tracks[vcpu].sched = SchedState::Blocked;
         }
     }
 
     fn enter_queue(&mut self, vcpu: u32, cpu: i32) {
-        self.tracks[index_of(vcpu)].cpu = cpu;
+        self.tracks[vcpu].cpu = cpu;
         if let Some(cpu) = self.cpu(cpu)
             && cpu.waiting.len() < MAX_WAITING
         {
@@ -248,7 +248,7 @@ impl Machine {
     }
 
     pub(super) fn leave_queue(&mut self, vcpu: u32) {
-        let cpu = self.tracks[index_of(vcpu)].cpu;
+        let cpu = self.tracks[vcpu].cpu;
         if let Some(cpu) = self.cpu(cpu) {
             cpu.waiting.retain(|&other| other != vcpu);
         }
@@ -256,9 +256,9 @@ impl Machine {
 
     /// Counts the wait of a vCPU up to now as behind the task its CPU runs.
     pub(super) fn close_wait(&mut self, vcpu: u32, time: u64) {
-        let cpu = self.tracks[index_of(vcpu)].cpu;
+        let cpu = self.tracks[vcpu].cpu;
         let current = self.task_states.current(cpu);
-        self.tracks[index_of(vcpu)].behind(time, current.map(|(task, _)| task));
+        self.tracks[vcpu].behind(time, current.map(|(task, _)| task));
     }
 
     /// A thread ends, and makes the event itself. It may still make events on its way out; another that gets its id is
@@ -268,7 +268,7 @@ impl Machine {
             return;
         };
         self.leave_queue(vcpu);
-        let track = &mut self.tracks[index_of(vcpu)];
+        let track = &mut self.tracks[vcpu];
         // One that was thought to be off its CPU was not seen to get it.
         track.lost |= track.sched != SchedState::Running;
         track.sched = SchedState::Running;
@@ -279,7 +279,7 @@ impl Machine {
     /// A thread is made. If it has a vCPU's id, that one ended before, which was not seen.
     pub(super) fn is_made(&mut self, tid: i32, time: u64) {
         if let Some(vcpu) = self.vcpu_of(tid) {
-            self.tracks[index_of(vcpu)].lost = true;
+            self.tracks[vcpu].lost = true;
             self.ends(tid, time);
         }
     }

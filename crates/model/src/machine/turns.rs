@@ -1,6 +1,6 @@
 //! vCPUs leave their guests and enter them.
 
-use event::{Event, Isa, KvmExit, index_of};
+use event::{Event, Isa, KvmExit};
 
 use super::{Machine, SpanSink};
 use crate::track::{TrackPlace, VcpuTrack};
@@ -11,7 +11,7 @@ impl Machine {
     #[inline]
     pub(super) fn exit<S: SpanSink>(&mut self, event: &Event<'_>, exit: &KvmExit, spans: &mut S) {
         let vcpu = self.kvm(event, exit.vcpu);
-        let track = &mut self.tracks[index_of(vcpu)];
+        let track = &mut self.tracks[vcpu];
         // Some kernels tell of an exit when they begin to handle it, and may lose the CPU before.
         let left_guest = std::mem::take(&mut track.left_guest);
         self.leaves_guest |= left_guest || exit.reason.isa == Isa::S390;
@@ -34,7 +34,7 @@ impl Machine {
     /// Takes what the exit under way really was. Returns `false` where none is under way: then it is the exit.
     pub(super) fn inner(&mut self, event: &Event<'_>, exit: &KvmExit) -> bool {
         let vcpu = self.known_vcpu(event.tid);
-        let track = vcpu.and_then(|vcpu| self.tracks.get_mut(index_of(vcpu)));
+        let track = vcpu.and_then(|vcpu| self.tracks.get_mut(vcpu));
         let under_way = |track: &&mut VcpuTrack| track.cause.reason.is_some();
         match track.filter(under_way) {
             Some(track) => {
@@ -54,7 +54,7 @@ impl Machine {
         spans: &mut S,
     ) {
         let vcpu = self.kvm(event, number);
-        let track = &mut self.tracks[index_of(vcpu)];
+        let track = &mut self.tracks[vcpu];
         track.advance_if(track.place != TrackPlace::Guest, event.time);
         track.flush(vcpu, spans);
         track.place = TrackPlace::Guest;

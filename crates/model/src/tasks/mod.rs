@@ -10,9 +10,11 @@ mod span;
 pub use span::{CpuSpan, CpuSwitch, RunState, SpanEnd, TaskChanges, TaskSpan, TaskWakeup};
 
 use event::sched::{Leaves, TaskState};
-use event::{Data, Event, Kind, NONE, cpu_index, index_of};
+use event::{Data, Event, Kind, NONE, cpu_index};
 
 use crate::Tasks;
+use crate::by_slot::BySlot;
+use crate::retired::RetiredThreads;
 
 /// Tasks that wait for one CPU at once, of which it is kept behind whom. More of them are as long on a run queue, and
 /// nobody says what they wait for: each switch would cost as much as there are of them.
@@ -53,6 +55,8 @@ struct FollowedTask {
     left_as: TaskState,
     taken_by: u32,
     waker: u32,
+    /// For how long it has run, and waited for a CPU, up to `at`.
+    busy_ns: u64,
 }
 
 impl Default for FollowedTask {
@@ -68,6 +72,7 @@ impl Default for FollowedTask {
             left_as: TaskState(0),
             taken_by: NOBODY,
             waker: NOBODY,
+            busy_ns: 0,
         }
     }
 }
@@ -89,7 +94,7 @@ struct TaskCpu {
 /// [`TaskStates::follow`] asks for it.
 #[derive(Debug, Clone, Default)]
 pub struct TaskStates {
-    tasks: Vec<FollowedTask>,
+    tasks: BySlot<FollowedTask>,
     cpus: Vec<TaskCpu>,
     /// Whether tasks are followed.
     follows: bool,
@@ -120,6 +125,18 @@ impl FollowedTask {
             waker: known(self.waker),
             behind: behind.filter(|_| self.state.is_runnable()),
         }
+    }
+
+    /// Returns for how long it has run, and waited for a CPU, up to a time.
+    #[inline]
+    fn busy_until(&self, time: u64) -> u64 {
+        let busy = self.state == RunState::Running || self.state.is_runnable();
+        let ns = if busy {
+            time.saturating_sub(self.at)
+        } else {
+            0
+        };
+        self.busy_ns.saturating_add(ns)
     }
 
     /// It does something else from now on.
@@ -253,11 +270,7 @@ impl TaskStates {
     }
 
     fn task(&mut self, thread: u32) -> &mut FollowedTask {
-        let index = index_of(thread);
-        if self.tasks.len() <= index {
-            self.tasks.resize_with(index + 1, FollowedTask::default);
-        }
-        &mut self.tasks[index]
+        self.tasks.entry(thread, FollowedTask::default)
     }
 
     /// Ends what a task did until now, if anything is known of it, and hands it out.
@@ -267,6 +280,7 @@ impl TaskStates {
             return;
         }
         let span = task.span(thread, time, ended_by, behind);
+        task.busy_ns = task.busy_until(time);
         task.at = time;
         self.changes.tasks.push(span);
     }
@@ -325,6 +339,7 @@ impl TaskStates {
             let task = self.task(next);
             *task = FollowedTask {
                 cpu: number,
+                busy_ns: task.busy_ns,
                 ..FollowedTask::default()
             };
             task.becomes(RunState::Running, time, number);
@@ -338,7 +353,11 @@ impl TaskStates {
             Leaves::Blocked if change.left_as.0 & STOPPED != 0 => RunState::Stopped,
             Leaves::Blocked => RunState::Asleep,
             Leaves::Dead => {
-                *self.task(thread) = FollowedTask::default();
+                let task = self.task(thread);
+                *task = FollowedTask {
+                    busy_ns: task.busy_ns,
+                    ..FollowedTask::default()
+                };
                 return;
             }
         };
@@ -349,6 +368,7 @@ impl TaskStates {
             left_on: change.cpu,
             left_as: change.left_as,
             taken_by: change.next,
+            busy_ns: task.busy_ns,
             ..FollowedTask::default()
         };
         task.becomes(state, change.time, change.cpu);
@@ -440,6 +460,37 @@ impl TaskStates {
         std::mem::swap(&mut self.changes, changes);
     }
 
+    /// Returns the tasks that CPUs run now.
+    pub(crate) fn on_cpus(&self) -> impl Iterator<Item = u32> + '_ {
+        let current = self.cpus.iter().filter_map(|cpu| cpu.current);
+        current.map(|(task, _, _)| task)
+    }
+
+    /// Returns for how long a task has run, and waited for a CPU, up to a time.
+    pub(crate) fn busy_ns(&self, thread: u32, time: u64) -> u64 {
+        let task = self.tasks.get(thread);
+        task.map_or(0, |task| task.busy_until(time))
+    }
+
+    /// Forgets tasks that have become part of sums.
+    pub(crate) fn retire(&mut self, retired: &RetiredThreads) {
+        for slot in retired.slots() {
+            self.tasks.remove(slot);
+        }
+        for cpu in &mut self.cpus {
+            cpu.waiting.retain(|slot| !retired.has_slot(*slot));
+        }
+        let past = |slot: u32| slot != NOBODY && retired.has_slot(slot);
+        for (_, task) in self.tasks.iter_mut() {
+            if past(task.taken_by) {
+                task.taken_by = NOBODY;
+            }
+            if past(task.waker) {
+                task.waker = NOBODY;
+            }
+        }
+    }
+
     /// Returns the task that a CPU runs, and since when.
     #[inline]
     pub fn current(&self, cpu: i32) -> Option<(u32, u64)> {
@@ -465,7 +516,7 @@ impl TaskStates {
 
     /// Returns what a task does, as a span that is still under way at a time; `None` if nothing is known of it.
     pub fn open(&self, thread: u32, time: u64) -> Option<TaskSpan> {
-        let task = self.tasks.get(index_of(thread))?;
+        let task = self.tasks.get(thread)?;
         if task.state == RunState::Unknown {
             return None;
         }

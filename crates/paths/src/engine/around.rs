@@ -1,7 +1,7 @@
 //! What goes on around instances: what their vCPU was doing, and what happened meanwhile.
 
 use event::{Data, LostKind, NONE, Side, index_of};
-use model::{Machine, Threads};
+use model::{Machine, RetiredThreads, Threads};
 
 use super::watchers::InstanceWatcher;
 use super::{EventContext, LiveInstance, MAX_REMEMBERED, Paths};
@@ -341,6 +341,18 @@ impl Paths {
             } => self.lost(cpu),
             Side::Fork { .. } => self.forget_slots(),
             _ => {}
+        }
+    }
+
+    /// Threads are not kept apart any more. Instances that they take part in may go on without their names.
+    pub fn retire(&mut self, retired: &RetiredThreads) {
+        self.forget_slots();
+        self.tasks.retire(retired);
+        self.interrupts.retire(retired);
+        for slot in retired.slots() {
+            self.raised.remove(&slot);
+            self.accepted.remove(&slot);
+            self.last_target.remove(&slot);
         }
     }
 

@@ -38,9 +38,14 @@ pub fn scores(text: &[u8]) -> Vec<Score> {
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     // CR alone ends a line too; that of CR LF is cleaned away.
     let lines = text.split(|byte| *byte == b'\n').zip(1u64..);
+    let mut blank = false;
     for (line, number) in lines {
         for part in line.split(|byte| *byte == b'\r') {
             let clean = perftables::clean_line(part);
+            // One blank line says all that more of them say.
+            if std::mem::replace(&mut blank, clean.is_empty()) && clean.is_empty() {
+                continue;
+            }
             for reader in &mut readers {
                 for text in unrolled(&clean, reader.labels()) {
                     reader.take(PastedLine { number, text }, &mut out);

@@ -27,7 +27,11 @@ const SEVERAL: usize = 3;
 
 /// Cuts a line before each label, if it is several.
 pub(crate) fn unrolled<'t>(text: &'t str, labels: &[&str]) -> Vec<&'t str> {
-    // Most lines have none.
+    // Most lines have none, and many are too short for several.
+    let shortest = labels.iter().map(|label| label.len()).min();
+    if shortest.is_none_or(|shortest| text.len() + 1 < SEVERAL * (shortest + 1)) {
+        return vec![text];
+    }
     let mut cuts: Vec<usize> = Vec::new();
     for label in labels {
         let word = |at: &usize| *at == 0 || text.as_bytes()[at - 1] == b' ';

@@ -1,0 +1,158 @@
+//! What is kept of each of some slots, in pages: numbers that are never used again, of which most may be past.
+
+use event::index_of;
+
+/// Slots in a page.
+const IN_PAGE: usize = 16;
+
+/// Slots side by side.
+#[derive(Debug, Clone)]
+struct SlotPage<T> {
+    /// How many there are.
+    used: u8,
+    list: [Option<T>; IN_PAGE],
+}
+
+/// Something for each of some slots.
+///
+/// A slot is found by two steps through memory. Of slots that were removed side by side no more is left than a word for
+/// each [`IN_PAGE`] of them.
+#[derive(Debug, Clone)]
+pub struct BySlot<T> {
+    pages: Vec<Option<Box<SlotPage<T>>>>,
+    used: usize,
+}
+
+impl<T> Default for BySlot<T> {
+    fn default() -> BySlot<T> {
+        BySlot {
+            pages: Vec::new(),
+            used: 0,
+        }
+    }
+}
+
+impl<T> BySlot<T> {
+    /// Returns what there is of a slot.
+    #[inline]
+    pub fn get(&self, slot: u32) -> Option<&T> {
+        let at = index_of(slot);
+        let page = self.pages.get(at / IN_PAGE)?.as_deref()?;
+        page.list[at % IN_PAGE].as_ref()
+    }
+
+    /// Returns the same, to change it.
+    #[inline]
+    pub fn get_mut(&mut self, slot: u32) -> Option<&mut T> {
+        let at = index_of(slot);
+        let page = self.pages.get_mut(at / IN_PAGE)?.as_deref_mut()?;
+        page.list[at % IN_PAGE].as_mut()
+    }
+
+    /// Returns the same, and makes it if there is none.
+    #[inline]
+    pub fn entry(&mut self, slot: u32, make: impl FnOnce() -> T) -> &mut T {
+        let at = index_of(slot);
+        let there = matches!(self.pages.get(at / IN_PAGE), Some(Some(page)) if page.list[at % IN_PAGE].is_some());
+        if !there {
+            self.add(at);
+        }
+        // There is a page now, whose list has as many places as the remainder can be.
+        let place = self.pages[at / IN_PAGE].get_or_insert_with(new_page);
+        place.list[at % IN_PAGE].get_or_insert_with(make)
+    }
+
+    /// Makes room for a slot that is not there.
+    #[cold]
+    fn add(&mut self, at: usize) {
+        if self.pages.len() <= at / IN_PAGE {
+            self.pages.resize_with(at / IN_PAGE + 1, || None);
+        }
+        self.pages[at / IN_PAGE].get_or_insert_with(new_page).used += 1;
+        self.used += 1;
+    }
+
+    /// Removes what there is of a slot.
+    pub fn remove(&mut self, slot: u32) -> Option<T> {
+        let at = index_of(slot);
+        let place = self.pages.get_mut(at / IN_PAGE)?;
+        let page = place.as_deref_mut()?;
+        let one = page.list[at % IN_PAGE].take()?;
+        page.used -= 1;
+        if page.used == 0 {
+            *place = None;
+        }
+        self.used -= 1;
+        Some(one)
+    }
+
+    /// Returns how many there are.
+    pub fn len(&self) -> usize {
+        self.used
+    }
+
+    /// Returns whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.used == 0
+    }
+
+    /// Returns all that there is, with its slots, in their order.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u32, &T)> {
+        let pages = self.pages.iter().enumerate();
+        let pages = pages.filter_map(|(number, page)| Some((number, page.as_deref()?)));
+        pages.flat_map(|(number, page)| {
+            let list = page.list.iter().enumerate();
+            list.filter_map(move |(at, one)| {
+                let slot = (number * IN_PAGE + at) as u32;
+                Some((slot, one.as_ref()?))
+            })
+        })
+    }
+
+    /// Returns the same, to change it.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut T)> {
+        let pages = self.pages.iter_mut().enumerate();
+        let pages = pages.filter_map(|(number, page)| Some((number, page.as_deref_mut()?)));
+        pages.flat_map(|(number, page)| {
+            let list = page.list.iter_mut().enumerate();
+            list.filter_map(move |(at, one)| {
+                let slot = (number * IN_PAGE + at) as u32;
+                Some((slot, one.as_mut()?))
+            })
+        })
+    }
+}
+
+fn new_page<T>() -> Box<SlotPage<T>> {
+    Box::new(SlotPage {
+        used: 0,
+        list: std::array::from_fn(|_| None),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_put_in_is_found_until_it_is_removed() {
+        let mut slots = BySlot::default();
+        for slot in 0..1000u32 {
+            *slots.entry(slot, || 0) += slot;
+        }
+        for slot in (0..1000).filter(|slot| slot % 100 != 7) {
+            assert_eq!(slots.remove(slot), Some(slot));
+            assert_eq!(slots.remove(slot), None);
+        }
+        let left: Vec<(u32, u32)> = slots.iter().map(|(slot, one)| (slot, *one)).collect();
+        let expected: Vec<(u32, u32)> = (0..10).map(|n| (100 * n + 7, 100 * n + 7)).collect();
+        assert_eq!((left, slots.len()), (expected, 10));
+        // As many pages as have anything in them.
+        assert_eq!(slots.pages.iter().flatten().count(), 10);
+        for (_, one) in slots.iter_mut() {
+            *one += 1;
+        }
+        assert_eq!((slots.get(107), slots.get(108)), (Some(&108), None));
+        assert_eq!(slots.get_mut(u32::MAX), None);
+    }
+}
