@@ -446,6 +446,14 @@ doubt_list! {
     /// Stacks that are shown in part.
     StacksShortened { samples: u64 } = "stacks-shortened", Warning, [Stacks]
         => format!("Stacks of {} are shown in part: they are too deep, or too many.", plural(*samples, "sample"));
+    /// Samples beyond the threads and stacks that are kept are in no row.
+    SamplesLeftOut { samples: u64, all: u64 } = "samples-left-out", Serious, [Stacks]
+        => format!(
+            "{} in no row: there are more threads and different stacks than are kept ({} of the samples). --time, --cpu or \
+             --vm show a part.",
+            counted(*samples, "sample is", "samples are"),
+            share::of(*samples, *all),
+        );
     /// Samples of events that are not shown.
     OtherSamples { samples: u64 } = "other-samples", Note, [Stacks]
         => format!("{} of other events are not shown; --event chooses the event.", plural(*samples, "sample"));

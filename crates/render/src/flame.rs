@@ -237,6 +237,7 @@ pub struct FlameDocument<'r> {
     /// All samples that the recording has of it.
     samples: u64,
     idle_samples: u64,
+    left_out_samples: u64,
     unresolved_samples: u64,
     /// What is shown: `on_cpu`, `off_cpu`, `both` or `exits`.
     of: &'static str,
@@ -252,7 +253,7 @@ pub struct FlameDocument<'r> {
 }
 
 shape!(FlameDocument<'static> {
-    event, samples, idle_samples, unresolved_samples, of, unit, total, idle,
+    event, samples, idle_samples, left_out_samples, unresolved_samples, of, unit, total, idle,
     rows: columns_in_documents(&Doubts::default()).shape().list(),
     vms: vms().shape().list(), spliced: spliced().shape().list(), functions: functions().shape().list(),
 });
@@ -287,6 +288,7 @@ pub fn document<'r>(report: &'r ProfileReport, doubts: &Doubts) -> FlameDocument
         event: report.event.as_deref(),
         samples: report.samples.samples,
         idle_samples: report.idle.samples,
+        left_out_samples: report.left_out.samples,
         unresolved_samples: report.unresolved.samples,
         of: shown_as(report),
         unit: unit(report),
@@ -406,16 +408,31 @@ pub fn headline(report: &ProfileReport, layout: Layout) -> Vec<String> {
         _ => plural(report.idle.samples, "sample"),
     };
     let all = report.shown().amount.saturating_add(report.idle.amount);
+    let mut lines = vec![shown];
     // By switches, idle CPUs have no time: their samples weigh nothing then.
     if report.idle.amount == 0 {
-        return vec![shown];
+        lines.extend(accounted(report));
+        return lines;
     }
     let share = share::tenths(report.idle.amount as f64 / all.max(1) as f64);
     let left_out = match report.with_idle {
         true => format!("with {idle} of idle CPUs and guests"),
         false => format!("left out: {idle} of idle CPUs and guests, {share} of the time"),
     };
-    vec![shown, left_out]
+    lines.push(left_out);
+    lines.extend(accounted(report));
+    lines
+}
+
+/// Returns how many of the samples are accounted for, where samples are shown.
+fn accounted(report: &ProfileReport) -> Option<String> {
+    let all = report.samples.samples;
+    (report.of == ProfileOf::OnCpu && all > 0).then(|| {
+        format!(
+            "accounted: {}",
+            share::tenths(report.accounted() as f64 / all as f64)
+        )
+    })
 }
 
 /// Returns whether weights are nanoseconds.

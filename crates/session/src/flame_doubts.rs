@@ -63,6 +63,13 @@ pub fn flame_doubts(report: &ProfileReport) -> Doubts {
             },
         ),
         (
+            report.left_out.samples,
+            DoubtKind::SamplesLeftOut {
+                samples: report.left_out.samples,
+                all: report.samples.samples,
+            },
+        ),
+        (
             report.other_events,
             DoubtKind::OtherSamples {
                 samples: report.other_events,

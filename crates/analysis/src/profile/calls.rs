@@ -18,6 +18,8 @@ use super::doing::ThreadState;
 
 /// Nodes of stacks that are kept, about 50 bytes each.
 const MAX_NODES: usize = 1 << 22;
+/// What frames are called beyond [`MAX_PLACES`].
+const LEFT_OUT: &str = "[left out]";
 /// Stacks by thread and by what it did, about 80 bytes each.
 const MAX_ROWS: usize = 1 << 21;
 /// Frames of a stack that are kept, from the inside; `kernel.perf_event_max_stack` is 127 unless somebody raised it.
@@ -142,6 +144,8 @@ pub(super) struct Calls {
     pub deep: u64,
     /// What there was no room for.
     pub beyond: Weight,
+    /// A frame of the stack that is being taken has no place of its own.
+    left_out: bool,
     /// The stack now, innermost frame first.
     stack: Vec<u32>,
     /// Who makes stacks of registers and of what was on the stack.
@@ -165,6 +169,7 @@ impl Calls {
             damaged: 0,
             deep: 0,
             beyond: Weight::default(),
+            left_out: false,
             stack: Vec::new(),
             unwinder: None,
             unwound: Vec::new(),
@@ -466,7 +471,7 @@ impl Calls {
 
     fn node(&mut self) -> u32 {
         let (node, whole) = self.tree.node(self.stack.iter().rev().copied());
-        if !whole {
+        if std::mem::take(&mut self.left_out) || !whole {
             self.deep += 1;
         }
         node
@@ -488,6 +493,17 @@ impl Calls {
         }))
     }
 
+    /// Returns the place that stands for all beyond those that are kept, of code of a mode.
+    fn unplaced(&mut self, mode: CpuMode) -> u32 {
+        let place = CodePlace::Printed(Some(LEFT_OUT.into()), "".into(), mode);
+        let next = self.places.len() as u32;
+        let number = *self.place_numbers.entry(place.clone()).or_insert(next);
+        if number == next {
+            self.places.push(place);
+        }
+        number
+    }
+
     fn place(&mut self, place: CodePlace) -> u32 {
         let next = self.places.len();
         if let Some(number) = self.place_numbers.get(&place) {
@@ -496,8 +512,14 @@ impl Calls {
         if let CodePlace::Printed(name, file, _) = &place {
             self.name_bytes += name.as_ref().map_or(0, |name| name.len()) + file.len();
         }
-        if next == MAX_PLACES || self.name_bytes > MAX_NAMES {
-            return DEEPER;
+        if next >= MAX_PLACES || self.name_bytes > MAX_NAMES {
+            self.left_out = true;
+            return match place {
+                CodePlace::Printed(Some(name), ..) if &*name == LEFT_OUT => DEEPER,
+                CodePlace::Printed(_, _, mode) => self.unplaced(mode),
+                CodePlace::Code(code) => self.unplaced(code.mode),
+                _ => DEEPER,
+            };
         }
         self.places.push(place.clone());
         self.place_numbers.insert(place, next as u32);
@@ -522,4 +544,37 @@ fn cut(text: &str, most: usize) -> &str {
 /// Returns a file's name without its folder.
 pub(super) fn base(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_beyond_the_most_places_are_counted_and_keep_their_mode() {
+        let mut calls = Calls::new(&[]);
+        let mut line = |number: usize, file: &str| {
+            let name = format!("f{number}");
+            calls.begin_lines();
+            calls.line(&StackFrame {
+                address: None,
+                symbol: Some(&name),
+                file: Some(file),
+            });
+            calls.end_lines()
+        };
+        for number in 0..MAX_PLACES {
+            line(number, "[kernel.kallsyms]");
+        }
+        let last = [
+            (1, "/usr/bin/qemu"),
+            (2, "/usr/bin/qemu"),
+            (3, "[kernel.kallsyms]"),
+        ];
+        let beyond = last.map(|(number, file)| line(MAX_PLACES + number, file));
+        assert_eq!(calls.deep, 3);
+        assert_eq!(beyond[0], beyond[1]);
+        let modes = beyond.map(|node| calls.mode_of(node));
+        assert_eq!(modes, [Mode::User, Mode::User, Mode::Kernel]);
+    }
 }

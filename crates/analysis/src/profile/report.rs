@@ -136,6 +136,8 @@ pub struct ProfileReport {
     pub deferred: u64,
     /// Those whose outer frames, or inner ones where there are too many stacks, are left out.
     pub shortened: u64,
+    /// Those that are not shown, since there are more threads and stacks than are kept.
+    pub left_out: Weight,
     /// Samples of other events, which are not shown.
     pub other_events: u64,
     /// Switches between threads.
@@ -151,6 +153,12 @@ pub struct ProfileReport {
 }
 
 impl ProfileReport {
+    /// Returns how many samples of the event are accounted for: shown, of idle CPUs and guests, or left out. All are.
+    pub fn accounted(&self) -> u64 {
+        let idle = if self.with_idle { 0 } else { self.idle.samples };
+        self.shown().samples + idle + self.left_out.samples
+    }
+
     /// Returns what is shown.
     pub fn shown(&self) -> Weight {
         self.rows.iter().fold(Weight::default(), |mut sum, row| {
@@ -364,7 +372,8 @@ impl Profile {
             still_off: Weight::default(),
             damaged: self.calls.damaged,
             deferred: self.deferred.without,
-            shortened: self.calls.deep + self.calls.beyond.samples,
+            shortened: self.calls.deep,
+            left_out: self.calls.beyond,
             other_events: all - samples.samples + self.nowhere,
             switches: self.off.switches,
             with_idle: self.options.idle,

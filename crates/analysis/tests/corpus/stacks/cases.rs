@@ -88,6 +88,16 @@ fn threads_have_the_shares_of_perf_kvm_report() {
         }
         let shown: u64 = rows.iter().map(|row| number(row, "samples")).sum();
         assert_eq!(shown, number(&document, "samples"));
+        assert_eq!(number(&document, "left_out_samples"), 0);
+        // Without idle CPUs and guests, these are what is not shown.
+        let options = ProfileOptions::default();
+        let document = FixtureQuestion::new().stacks_document(&recording, options);
+        let document = document.expect("stacks");
+        let rows = document["rows"].as_array().unwrap();
+        let shown: u64 = rows.iter().map(|row| number(row, "samples")).sum();
+        let idle = number(&document, "idle_samples");
+        assert!(idle > 0);
+        assert_eq!(shown + idle, number(&document, "samples"));
     }
     assert_eq!(lines, 30);
 }
