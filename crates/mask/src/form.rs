@@ -55,14 +55,35 @@ impl Masker {
         })
     }
 
-    /// Masks JSON web tokens (RFC 7519): three parts of base64 with points between, of which the first is an object
-    /// (`{"` begins `eyJ`).
+    /// Masks keys of AWS, and JSON web tokens (RFC 7519): three parts of base64 with points between, of which the
+    /// first is an object (`{"` begins `eyJ`).
     pub(super) fn web_tokens(&mut self, text: &str) -> String {
         let is_between = |c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'));
         self.runs(text, is_between, |mask, run| {
             let is_token = run.starts_with("eyJ") && run.matches('.').count() == 2;
-            is_token.then(|| mask.value(run).to_owned())
+            // Keys of AWS: four letters, and sixteen letters and digits.
+            let is_key = run.len() == 20
+                && ["AKIA", "ASIA"].iter().any(|begin| run.starts_with(begin))
+                && run
+                    .bytes()
+                    .all(|b| b.is_ascii_uppercase() || b.is_ascii_digit());
+            (is_token || is_key).then(|| mask.value(run).to_owned())
         })
+    }
+
+    /// Masks what a shell is to do within a word: `script=sh -c 'mysql -phidden'`, up to the last quote.
+    pub(super) fn shells(&mut self, text: &str) -> String {
+        for begin in [" -c '", " -c \""] {
+            let Some(at) = text.find(begin).map(|at| at + begin.len()) else {
+                continue;
+            };
+            let (before, inside) = text.split_at(at);
+            let quote = if begin.ends_with('"') { '"' } else { '\'' };
+            let end = inside.rfind(quote).unwrap_or(inside.len());
+            let (inside, behind) = inside.split_at(end);
+            return format!("{before}{}{behind}", self.value(inside));
+        }
+        text.to_owned()
     }
 
     /// Replaces what stands between separators.

@@ -17,7 +17,10 @@ const PARTS: [&str; 10] = [
 ];
 
 /// What such a name ends with, as a word of its own.
-const LAST_WORDS: [&str; 10] = [
+const LAST_WORDS: [&str; 13] = [
+    "iv",
+    "pin",
+    "serial",
     "auth",
     "pw",
     "pwd",
@@ -74,7 +77,8 @@ pub(super) fn takes_secret(option: &str) -> bool {
     let switch = ["no-", "disable-", "enable-"]
         .iter()
         .any(|prefix| option.starts_with(prefix));
-    !switch && is_secret(option)
+    // `-serial stdio` is where the guest's console is.
+    !switch && option != "serial" && is_secret(option)
 }
 
 /// Returns whether a name is that of somebody who may have a password behind it: `user=admin:abc`.

@@ -12,13 +12,16 @@ Names of secrets are no secrets: `password-secret=sec0` of QEMU names an object 
 Masked is:
 
 - the value after a name with `passw`, `passphrase`, `passcode`, `secret`, `token`, `credential`, `authorization`,
-  `bearer` or `cookie` in it, or whose last word is `key`, `auth`, `pw`, `pwd`, `pass`, `psk`, `jwt`, `cred`, `sig`
-  or `data`: `password=x`, `--token x`, `rd.luks.key=x`, `:key=x:`, `?sig=x`, `X-Auth-Token: x`, `-object
-  secret,data=x`, and the same as JSON; but not the files that secrets are in (`-object secret,file=/run/sec0`);
+  `bearer` or `cookie` in it, or whose last word is `key`, `auth`, `pw`, `pwd`, `pass`, `psk`, `pin`, `jwt`, `cred`,
+  `sig`, `iv`, `serial` or `data`: `password=x`, `--token x`, `rd.luks.key=x`, `:key=x:`, `?sig=x`, `X-Auth-Token: x`,
+  `-object secret,data=x`, and the same as JSON; but not the files that secrets are in (`-object
+  secret,file=/run/sec0`);
 - user and password in addresses: `https://user:password@host`, `iscsi://user%password@host`, `user:password@host`,
   and the password of `user=name:password`;
 - every string of `-fw_cfg`, and systemd's credentials in `-smbios`;
 - the guest's kernel command line (`-append`, `--cmdline`, `--params`) as the host's, word by word;
+- what a shell is to do (`sh -c '...'`), in a word of its own or within one;
+- AWS's keys by their form (`AKIA...`);
 - tables of the device mapper with a disk's key (`dm-mod.create=`), private keys and JSON web tokens wherever they
   stand, and JSON that cannot be read, as a whole.
 */
@@ -54,6 +57,8 @@ pub fn args(args: &[String]) -> (Vec<String>, u64) {
             Some(_) if secret => mask.value(arg).to_owned(),
             Some(name) if KERNEL.contains(&name) => mask.kernel(arg),
             Some(name) if key::is_login(name) => mask.login(arg),
+            // What a shell is to do.
+            Some("c" | "lc" | "ec") => mask.value(arg).to_owned(),
             _ => mask.arg(arg, behind.unwrap_or_default()),
         };
         out.push(masked);
@@ -129,6 +134,7 @@ impl Masker {
         let text = self.urls(text);
         let text = self.logins(&text);
         let text = self.web_tokens(&text);
+        let text = self.shells(&text);
         self.keys(&text, style)
     }
 

@@ -32,7 +32,7 @@ fn secrets_on_command_lines_are_masked() {
             ],
             &[
                 "-object",
-                "secret,id=s,format=base64,data=***,keyid=master,iv=x",
+                "secret,id=s,format=base64,data=***,keyid=master,iv=***",
             ],
         ),
         (
@@ -48,6 +48,49 @@ fn secrets_on_command_lines_are_masked() {
                 "-object",
                 r#"{"qom-type":"secret","id":"s","data":"***","keyid":"m","format":"base64"}"#,
             ],
+        ),
+        // Serial numbers, and where a console is.
+        (
+            &[
+                "-smbios",
+                "type=1,manufacturer=x,serial=hidden",
+                "-serial",
+                "mon:stdio",
+            ],
+            &[
+                "-smbios",
+                "type=1,manufacturer=x,serial=***",
+                "-serial",
+                "mon:stdio",
+            ],
+        ),
+        (
+            &[
+                "-device",
+                "virtio-blk-pci,drive=d,serial=hidden",
+                "--pin",
+                "hidden",
+            ],
+            &[
+                "-device",
+                "virtio-blk-pci,drive=d,serial=***",
+                "--pin",
+                "***",
+            ],
+        ),
+        (
+            &["-device", "usb-ccid,pin=hidden,id=c"],
+            &["-device", "usb-ccid,pin=***,id=c"],
+        ),
+        // What a shell is to do, and keys of AWS.
+        (&["-c", "mysql -phidden"], &["-c", "***"]),
+        (
+            &["-netdev", "tap,id=n,script=sh -c 'mysql -phidden'"],
+            &["-netdev", "tap,id=n,script=sh -c '***'"],
+        ),
+        (
+            &["-fake", "AKIAHIDDENHIDDEN0000 aws_secret_access_key=hidden"],
+            &["-fake", "*** aws_secret_access_key=***"],
         ),
         // Displays.
         (
@@ -277,10 +320,7 @@ fn what_is_no_secret_stays() {
             "-uuid",
             "8d2f1c9e-0000-0000-0000-000000000001",
         ][..],
-        &[
-            "-smbios",
-            "type=1,manufacturer=Red Hat,serial=ds=nocloud,uuid=8d2f1c9e-00",
-        ],
+        &["-smbios", "type=1,manufacturer=Red Hat,uuid=8d2f1c9e-00"],
         &[
             "-drive",
             "file=/x.luks,key-secret=sec0,password-secret=sec1,file.password-secret=s",
