@@ -24,7 +24,7 @@ const MEDIAN: usize = 200;
 const FLOORS: &[&[&str]] = &[
     &[
         "tracefmt", "cpuset", "clocks", "devices", "stacks", "stats", "words", "forms", "binaries",
-        "rings", "agent", "mask", "pasted", "httpd",
+        "rings", "agent", "mask", "pasted", "httpd", "salvage",
     ],
     &["doubts"],
     &[

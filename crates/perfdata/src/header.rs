@@ -1,5 +1,7 @@
 //! File mode: file header, attributes, feature sections; and which mode a recording is of.
 
+use std::ops::Range;
+
 use tracefmt::index_of;
 use tracefmt::{Diagnostic, Endian};
 
@@ -149,43 +151,83 @@ impl<'a> PerfRecording<'a> {
         Ok(())
     }
 
-    /// Feature sections are listed right behind the data, one place and size for each bit of the header's
-    /// bitmap, lowest bit first.
     fn parse_features(&mut self, data_end: u64) {
-        let mut entry = data_end;
-        for bit in 0..256u32 {
-            let byte = match self.endian {
-                Endian::Little => self.data[72 + index_of(bit) / 8],
-                // Words of 64 bits in the machine's order.
-                Endian::Big => {
-                    self.data[72 + (index_of(bit) / 64) * 8 + 7 - (index_of(bit) % 64) / 8]
-                }
-            };
-            if byte >> (bit % 8) & 1 == 0 {
-                continue;
-            }
-            let place = slice(self.data, entry, 16)
-                .and_then(|e| slice(self.data, self.endian.u64(e, 0)?, self.endian.u64(e, 8)?));
-            match place {
-                Some(section) => self.feature(bit, section),
+        for feature in listed_features(self.data, self.endian, data_end) {
+            let section = feature.place.and_then(|place| self.data.get(place));
+            match section {
+                Some(section) => self.feature(feature.bit, section),
                 None => {
                     if !self.truncated {
+                        let bit = feature.bit;
                         self.note(Diagnostic::at(
-                            entry,
+                            feature.entry,
                             format!("feature section {bit} lies outside the file"),
                         ));
                     }
                     self.truncated = true;
                 }
             }
-            entry = entry.saturating_add(16);
         }
     }
 }
 
-/// Returns a range of the file given by 64-bit numbers out of it.
-fn slice(data: &[u8], at: u64, len: u64) -> Option<&[u8]> {
+/// Bytes of a feature section's entry in the list: its place and its size.
+pub(crate) const FEATURE_ENTRY: u64 = 16;
+/// Where the bitmap of features stands in the header, and how many bits it has.
+pub(crate) const FEATURES_AT: usize = 72;
+pub(crate) const FEATURE_BITS: u32 = 256;
+
+/// A feature section, as the list has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ListedFeature {
+    /// Its number.
+    pub bit: u32,
+    /// Where its entry stands in the file.
+    pub entry: u64,
+    /// Where it lies; `None` where that, or its entry, is not in the file.
+    pub place: Option<Range<usize>>,
+}
+
+/// Returns the byte of the header that has a feature's bit, in words of 64 bits in the machine's order.
+pub(crate) fn feature_byte(bit: u32, endian: Endian) -> usize {
+    let bit = index_of(bit);
+    FEATURES_AT
+        + match endian {
+            Endian::Little => bit / 8,
+            Endian::Big => (bit / 64) * 8 + 7 - (bit % 64) / 8,
+        }
+}
+
+/// Feature sections are listed right behind the data, one place and size for each bit of the header's bitmap, lowest
+/// bit first.
+pub(crate) fn listed_features(
+    data: &[u8],
+    endian: Endian,
+    data_end: u64,
+) -> impl Iterator<Item = ListedFeature> {
+    let is_set = move |bit: &u32| {
+        let byte = data.get(feature_byte(*bit, endian)).copied();
+        byte.unwrap_or(0) >> (bit % 8) & 1 == 1
+    };
+    (0..FEATURE_BITS)
+        .filter(is_set)
+        .scan(data_end, move |next, bit| {
+            let entry = *next;
+            *next = next.saturating_add(FEATURE_ENTRY);
+            let place = slice(data, entry, FEATURE_ENTRY)
+                .and_then(|e| range(data, endian.u64(e, 0)?, endian.u64(e, 8)?));
+            Some(ListedFeature { bit, entry, place })
+        })
+}
+
+/// Returns a range of the file given by 64-bit numbers out of it; `None` where it is not all in the file.
+pub(crate) fn range(data: &[u8], at: u64, len: u64) -> Option<Range<usize>> {
     let start = usize::try_from(at).ok()?;
     let end = start.checked_add(usize::try_from(len).ok()?)?;
-    data.get(start..end)
+    (end <= data.len()).then_some(start..end)
+}
+
+/// Returns the bytes of such a range.
+fn slice(data: &[u8], at: u64, len: u64) -> Option<&[u8]> {
+    data.get(range(data, at, len)?)
 }

@@ -32,10 +32,12 @@ mod ids;
 mod merge;
 mod pipe;
 mod record;
+mod salvage;
 mod sample;
 mod sample_head;
 mod walk;
 
+pub use self::salvage::{PerfSalvage, tracing_section};
 pub use attr::{AttrType, EventAttr, SampleLayout};
 pub use byte_source::ByteSource;
 pub use error::PerfFileError;

@@ -7,6 +7,7 @@ mod groups;
 mod hostile;
 mod pieces;
 mod places;
+mod salvage;
 mod tally;
 mod threads;
 mod unordered;

@@ -40,6 +40,33 @@ pub struct TraceDat<'a> {
     /// Whether there were CPUs of which nothing is left, not even their number.
     pub(crate) missing_cpus: bool,
     pub(crate) symbols: KallsymsPlace,
+    pub(crate) places: HeaderPlaces,
+}
+
+/// Where a file has what leads to its data.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct HeaderPlaces {
+    /// The options as they stand in the file, but for the end of a list: kept only if that is asked for.
+    pub options: Option<Vec<(u16, Vec<u8>)>>,
+    /// Of a v7 file, where the first section begins.
+    pub front: usize,
+    /// The sections that options lead to, by number.
+    pub sections: Vec<(u16, u64)>,
+    /// Of a v6 file, the lists of CPU data, that of the top buffer first.
+    pub lists: Vec<CpuList>,
+}
+
+/// The list of a buffer's CPU data in a v6 file.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct CpuList {
+    /// Name of the instance; empty for the top buffer.
+    pub name: String,
+    /// Where in the file the option has the list's place; `None` for the top buffer, whose list follows its options.
+    pub option: Option<u64>,
+    /// Where the first CPU's place stands; `None` where the file ends before.
+    pub entries: Option<usize>,
+    /// How many CPUs it has.
+    pub cpus: u32,
 }
 
 impl<'a> TraceDat<'a> {
@@ -89,6 +116,15 @@ impl<'a> TraceDat<'a> {
         data: &'a [u8],
         consumed: &mut dyn FnMut(Range<usize>),
     ) -> Result<TraceDat<'a>, TraceDatError> {
+        TraceDat::parse_keeping(data, false, consumed)
+    }
+
+    /// Does the same, and keeps the options as they stand in the file if `keep` is set.
+    pub(crate) fn parse_keeping(
+        data: &'a [u8],
+        keep: bool,
+        consumed: &mut dyn FnMut(Range<usize>),
+    ) -> Result<TraceDat<'a>, TraceDatError> {
         if !data.starts_with(MAGIC) {
             return Err(TraceDatError::NotTraceDat);
         }
@@ -129,11 +165,13 @@ impl<'a> TraceDat<'a> {
             truncated: false,
             missing_cpus: false,
             symbols: KallsymsPlace::None,
+            places: HeaderPlaces::default(),
         };
         file.formats.abi.endian = cursor.endian;
         file.formats.abi.long_size = if long_size == 4 { 4 } else { 8 };
         file.formats.page_size = page_size;
         let mut options = TraceOptions::default();
+        options.kept = keep.then(Vec::new);
         options.info.version = version;
         options.info.user_long_size = long_size;
         options.info.page_size = page_size;
@@ -164,6 +202,7 @@ impl<'a> TraceDat<'a> {
             let start = cursor
                 .u64()
                 .ok_or_else(|| ends(&cursor, "where its options are"))?;
+            file.places.front = cursor.position();
             file.read_v7(start, cursor.position(), &mut options, consumed);
         }
         file.finish(options);
@@ -320,8 +359,12 @@ impl<'a> TraceDat<'a> {
             mut info,
             buffers,
             mut diagnostics,
+            sections,
+            kept,
             ..
         } = options;
+        self.places.sections = sections;
+        self.places.options = kept;
         self.diagnostics.append(&mut diagnostics);
         info.abi = self.formats.abi;
         let (mut tops, mut instances) = (Vec::new(), Vec::new());

@@ -28,6 +28,7 @@ mod info;
 mod options;
 mod page;
 mod recover;
+mod salvage;
 mod sections;
 mod stream;
 mod v6;
@@ -38,6 +39,7 @@ mod zstd_c;
 #[cfg(any(test, not(feature = "c-zstd")))]
 mod zstd_rust;
 
+pub use self::salvage::DatSalvage;
 pub use compress::Compression;
 pub use error::TraceDatError;
 pub use file::{TraceDat, is_trace_dat};

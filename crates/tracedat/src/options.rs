@@ -47,6 +47,8 @@ pub(crate) struct AnnouncedBuffer {
     /// Where its section (v7) or its own options and CPU table (v6) begin.
     pub offset: u64,
     pub buffer: Buffer,
+    /// Where in the file the option's data begins, if it is not compressed.
+    pub option: Option<u64>,
     /// Whether it is text.
     pub text: bool,
     /// Bytes of the text, compressed if it is.
@@ -62,6 +64,8 @@ pub(crate) struct TraceOptions {
     pub sections: Vec<(u16, u64)>,
     /// `OPTION TRACECLOCK` was there: in v6 the clock's text follows the CPU table.
     pub clock_follows: bool,
+    /// The options as they stand in the file, but for the end of a list, if they are to be kept.
+    pub kept: Option<Vec<(u16, Vec<u8>)>>,
     /// The buffer that `CPUSTAT` options are about now.
     stats_buffer: String,
     pub diagnostics: Vec<Diagnostic>,
@@ -105,7 +109,15 @@ impl TraceOptions {
             if option == id::DONE {
                 return ListEnd::Done(cursor.endian.u64(data, 0).unwrap_or(0));
             }
-            if self.take(option, data, cursor.endian, v7).is_none() {
+            let known = self.buffers.len();
+            let complete = self.take(option, data, cursor.endian, v7);
+            if let Some(announced) = self.buffers.get_mut(known) {
+                announced.option = base.map(|b| b + (cursor.position() - data.len()) as u64);
+            }
+            if let Some(kept) = &mut self.kept {
+                kept.push((option, data.to_vec()));
+            }
+            if complete.is_none() {
                 self.note(
                     here,
                     format!("option {option} of {size} bytes is shorter than it should be"),

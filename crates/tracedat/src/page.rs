@@ -155,21 +155,90 @@ impl PageLayout {
 
     /// Counts the records of a page.
     pub(crate) fn count(&self, page: &[u8], header: &PageHeader) -> u64 {
+        self.whole_records(page, header).count
+    }
+
+    /// Goes over the records of a page, up to its end or to what is no whole record.
+    pub(crate) fn whole_records(&self, page: &[u8], header: &PageHeader) -> WholeRecords {
         let page = self.records(page, header);
         let mut cursor = PageCursor {
             at: self.data_offset,
-            time: 0,
+            time: header.time,
         };
-        let mut next = || match self.endian {
-            Endian::Little => cursor.next::<LittleEndian>(page),
-            Endian::Big => cursor.next::<BigEndian>(page),
+        let mut whole = WholeRecords {
+            end: self.data_offset,
+            ..WholeRecords::default()
         };
-        let mut count = 0;
-        while let PageStep::Record(..) = next() {
-            count += 1;
+        loop {
+            let step = match self.endian {
+                Endian::Little => cursor.next::<LittleEndian>(page),
+                Endian::Big => cursor.next::<BigEndian>(page),
+            };
+            match step {
+                PageStep::Record(..) => {
+                    let first = whole.times.map_or(cursor.time, |times| times.0);
+                    whole.times = Some((first, cursor.time));
+                    whole.count += 1;
+                    whole.end = cursor.at;
+                }
+                PageStep::End => return whole,
+                PageStep::Broken => {
+                    whole.broken = true;
+                    return whole;
+                }
+            }
         }
-        count
     }
+
+    /// Returns a page with these records, zeros behind them. How many were lost before it stands behind the records, if
+    /// that is known and there is room.
+    pub(crate) fn made(&self, time: u64, records: &[u8], missed: MissedEvents) -> Vec<u8> {
+        let mut page = Vec::with_capacity(self.page_size);
+        page.extend(self.endian.u64_bytes(time));
+        let behind = self.data_offset + records.len();
+        let has_room = behind + self.commit_size <= self.page_size;
+        let mut commit = records.len() as u64 & COMMIT_MASK;
+        let count = match missed {
+            MissedEvents::None => None,
+            MissedEvents::Count(count) if has_room => {
+                commit |= MISSED_EVENTS | MISSED_STORED;
+                Some(count)
+            }
+            MissedEvents::Unknown | MissedEvents::Count(_) => {
+                commit |= MISSED_EVENTS;
+                None
+            }
+        };
+        page.extend(self.word(commit));
+        page.resize(self.data_offset, 0);
+        page.extend_from_slice(records);
+        page.extend(count.map(|count| self.word(count)).unwrap_or_default());
+        page.resize(self.page_size, 0);
+        page
+    }
+
+    /// Returns the bytes of a word of the kernel.
+    fn word(&self, number: u64) -> Vec<u8> {
+        match self.commit_size {
+            4 => {
+                let number = u32::try_from(number).unwrap_or(u32::MAX);
+                self.endian.u32_bytes(number).to_vec()
+            }
+            _ => self.endian.u64_bytes(number).to_vec(),
+        }
+    }
+}
+
+/// The records of a page that are whole.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct WholeRecords {
+    pub count: u64,
+    /// Raw times of the first and of the last.
+    pub times: Option<(u64, u64)>,
+    /// Where the last one ends, from the start of the page.
+    pub end: usize,
+    /// Whether something stands behind it that is no whole record.
+    pub broken: bool,
 }
 
 /// Place in a page: the next record's header, and the time so far.

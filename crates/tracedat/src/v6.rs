@@ -2,7 +2,7 @@
 //!
 //! Source: `Documentation/trace-cmd/trace-cmd.dat.v6.5.txt` of trace-cmd.
 
-use crate::file::{KallsymsPlace, TraceDat};
+use crate::file::{CpuList, KallsymsPlace, TraceDat};
 use crate::info::{Buffer, CpuPages, TextBuffer};
 use crate::options::{AnnouncedBuffer, ListEnd, TraceOptions};
 use tracefmt::{Cursor, FormatCatalog};
@@ -69,6 +69,12 @@ impl<'a> TraceDat<'a> {
         // Each CPU takes 16 bytes of a file that is sound; lists that overlap could multiply.
         let mut left = self.data.len() / 16;
         for mut instance in announced.into_iter().take(MAX_INSTANCES) {
+            self.places.lists.push(CpuList {
+                name: instance.buffer.name.clone(),
+                option: instance.option,
+                entries: None,
+                cpus: options.info.cpus,
+            });
             let Some(rest) = usize::try_from(instance.offset)
                 .ok()
                 .and_then(|at| self.data.get(at..))
@@ -142,6 +148,20 @@ impl<'a> TraceDat<'a> {
                 format!("{found:?} stands where \"flyrecord\" or \"latency\" was expected"),
             );
             return None;
+        }
+        let entries = Some(cursor.position());
+        match self
+            .places
+            .lists
+            .last_mut()
+            .filter(|_| !buffer.name.is_empty())
+        {
+            Some(list) => (list.entries, list.cpus) = (entries, cpus),
+            None => self.places.lists.push(CpuList {
+                entries,
+                cpus,
+                ..CpuList::default()
+            }),
         }
         for cpu in 0..cpus {
             let offset = cursor.u64()?;

@@ -7,7 +7,7 @@ use tracedat::{RingRecord, TraceDat, TraceVisitor, WalkEnd};
 
 /// The records of each CPU of each buffer, by the number in them.
 #[derive(Debug, Default)]
-struct ByCpu(Numbers);
+pub(crate) struct ByCpu(pub(crate) Numbers);
 
 impl TraceVisitor for ByCpu {
     fn record(&mut self, r: &RingRecord<'_>) -> ControlFlow<()> {
@@ -20,9 +20,9 @@ impl TraceVisitor for ByCpu {
     }
 }
 
-type Numbers = BTreeMap<(u16, u32), Vec<u32>>;
+pub(crate) type Numbers = BTreeMap<(u16, u32), Vec<u32>>;
 
-fn walk(data: &[u8]) -> (Numbers, WalkEnd, bool, Vec<String>) {
+pub(crate) fn walk(data: &[u8]) -> (Numbers, WalkEnd, bool, Vec<String>) {
     let file = TraceDat::parse(data).unwrap();
     let mut seen = ByCpu::default();
     let end = file.walk(&[], &mut seen);
@@ -72,7 +72,7 @@ fn spec(m: Machine) -> FileSpec {
     FileSpec::new(m, vec![top, instance])
 }
 
-fn with_stats(m: Machine) -> FileSpec {
+pub(crate) fn with_stats(m: Machine) -> FileSpec {
     let idle = "CPU: 1\nentries: 0\noverrun: 0\nread events: 0\n\0";
     spec(m)
         .option(2, stats(0, 12))

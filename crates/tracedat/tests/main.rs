@@ -6,4 +6,5 @@ mod writer;
 mod cut;
 mod events;
 mod header;
+mod salvage;
 mod threads;

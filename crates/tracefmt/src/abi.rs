@@ -50,6 +50,33 @@ impl Endian {
     pub fn u64(self, data: &[u8], offset: usize) -> Option<u64> {
         self.uint(data, offset, 8)
     }
+
+    /// Returns the bytes of a 64-bit number.
+    #[inline]
+    pub fn u64_bytes(self, number: u64) -> [u8; 8] {
+        match self {
+            Endian::Little => number.to_le_bytes(),
+            Endian::Big => number.to_be_bytes(),
+        }
+    }
+
+    /// Returns the bytes of a 16-bit number.
+    #[inline]
+    pub fn u16_bytes(self, number: u16) -> [u8; 2] {
+        match self {
+            Endian::Little => number.to_le_bytes(),
+            Endian::Big => number.to_be_bytes(),
+        }
+    }
+
+    /// Returns the bytes of a 32-bit number.
+    #[inline]
+    pub fn u32_bytes(self, number: u32) -> [u8; 4] {
+        match self {
+            Endian::Little => number.to_le_bytes(),
+            Endian::Big => number.to_be_bytes(),
+        }
+    }
 }
 
 /// Byte order and word size of the machine that made a recording.

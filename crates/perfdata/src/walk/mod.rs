@@ -44,7 +44,7 @@ use out::{Direct, RecordOrigin, RecordOutlet};
 pub use pieces::PerfPieces;
 use places::PlaceReport;
 use push::{BLOCKS, CpuRun, RunSources};
-use reading::WalkPlan;
+pub(crate) use reading::WalkPlan;
 use scan::{AttrCounter, IdPlaces, STEP, WantedSample, scan};
 use unordered::UnorderedSamples;
 pub use visitor::{PerfVisitor, SampleTally, SampleWish, Totals, WalkPlace};

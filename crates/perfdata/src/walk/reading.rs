@@ -8,7 +8,7 @@ use tracefmt::index_of;
 
 /// What a walk has to know of a recording to read its records.
 #[derive(Debug)]
-pub(super) struct WalkPlan<'r, 'a> {
+pub(crate) struct WalkPlan<'r, 'a> {
     pub recording: &'r PerfRecording<'a>,
     pub ids: IdMap,
     /// Where every sample has its id, if there is more than one attribute.
@@ -20,7 +20,7 @@ pub(super) struct WalkPlan<'r, 'a> {
 
 impl<'r, 'a> WalkPlan<'r, 'a> {
     /// Finds it out.
-    pub(super) fn new(recording: &'r PerfRecording<'a>) -> WalkPlan<'r, 'a> {
+    pub(crate) fn new(recording: &'r PerfRecording<'a>) -> WalkPlan<'r, 'a> {
         let attrs = &recording.attrs;
         let layout = attrs[0].layout;
         let same_time = attrs.iter().all(|a| a.layout.time == layout.time);
@@ -40,7 +40,7 @@ impl<'r, 'a> WalkPlan<'r, 'a> {
 
     /// Returns the time stamp of a record of the kernel, 0 when it has none.
     #[inline(always)]
-    pub(super) fn time_of<const BIG: bool>(
+    pub(crate) fn time_of<const BIG: bool>(
         &self,
         header: PerfRecordHeader,
         body: &[u8],
@@ -60,7 +60,7 @@ impl<'r, 'a> WalkPlan<'r, 'a> {
     }
 
     /// Returns the CPU of a record that is no sample, -1 when it has none.
-    pub(super) fn cpu_of<const BIG: bool>(&self, body: &[u8]) -> i32 {
+    pub(crate) fn cpu_of<const BIG: bool>(&self, body: &[u8]) -> i32 {
         let back = self.trailer::<BIG>(body).trailer_cpu;
         let at = back.and_then(|back| body.len().checked_sub(usize::from(back)));
         let cpu = at.and_then(|at| self.recording.endian.u32(body, at));
@@ -69,7 +69,7 @@ impl<'r, 'a> WalkPlan<'r, 'a> {
 
     /// Returns the layout that the trailer of a record that is no sample follows.
     #[inline]
-    pub(super) fn trailer<const BIG: bool>(&self, body: &[u8]) -> &'r SampleLayout {
+    pub(crate) fn trailer<const BIG: bool>(&self, body: &[u8]) -> &'r SampleLayout {
         let attr = match self.trailers {
             Trailers::Same => 0,
             Trailers::ById => {
@@ -86,7 +86,7 @@ impl<'r, 'a> WalkPlan<'r, 'a> {
     }
 
     /// Returns number and attribute of the event whose id stands last in a record that is no sample.
-    pub(super) fn attr_at_end<const BIG: bool>(&self, body: &[u8]) -> Option<(u32, &'r EventAttr)> {
+    pub(crate) fn attr_at_end<const BIG: bool>(&self, body: &[u8]) -> Option<(u32, &'r EventAttr)> {
         let attr = match self.ids {
             IdMap::Single if self.recording.attrs.len() == 1 => 0,
             IdMap::Single => return None,
@@ -97,8 +97,18 @@ impl<'r, 'a> WalkPlan<'r, 'a> {
         Some((attr, self.recording.attrs.get(index_of(attr))?))
     }
 
+    /// Returns the attribute whose trailer a record has that is no sample and names this event.
+    pub(crate) fn trailer_attr(&self, attr: u32) -> &'r EventAttr {
+        let attr = match self.trailers {
+            Trailers::Same => 0,
+            Trailers::ById => attr,
+        };
+        let attrs = &self.recording.attrs;
+        attrs.get(index_of(attr)).unwrap_or(&attrs[0])
+    }
+
     #[inline(always)]
-    pub(super) fn attr_of<const BIG: bool>(&self, body: &[u8]) -> Option<u32> {
+    pub(crate) fn attr_of<const BIG: bool>(&self, body: &[u8]) -> Option<u32> {
         if let IdMap::Single = self.ids {
             return Some(0);
         }

@@ -1,0 +1,45 @@
+//! Where the bytes of the new file go.
+
+use std::io::{self, Write};
+use std::ops::Range;
+
+/// Takes the new file's bytes in their order.
+pub trait SalvageOutlet {
+    /// Takes the next bytes.
+    ///
+    /// # Errors
+    /// They cannot be written.
+    fn put(&mut self, bytes: &[u8]) -> io::Result<()>;
+
+    /// Learns that a range of the input was read and is not needed for now.
+    fn consumed(&mut self, _range: Range<usize>) {}
+}
+
+/// Writes the bytes, and says which of the input are not needed any more.
+pub struct WriteOutlet<'o> {
+    out: &'o mut dyn Write,
+    consumed: &'o dyn Fn(Range<usize>),
+}
+
+impl<'o> WriteOutlet<'o> {
+    /// Returns an outlet to a writer.
+    pub fn new(out: &'o mut dyn Write, consumed: &'o dyn Fn(Range<usize>)) -> WriteOutlet<'o> {
+        WriteOutlet { out, consumed }
+    }
+}
+
+impl std::fmt::Debug for WriteOutlet<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("WriteOutlet").finish_non_exhaustive()
+    }
+}
+
+impl SalvageOutlet for WriteOutlet<'_> {
+    fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.out.write_all(bytes)
+    }
+
+    fn consumed(&mut self, range: Range<usize>) {
+        (self.consumed)(range);
+    }
+}
