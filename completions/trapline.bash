@@ -64,11 +64,17 @@ _trapline() {
             trapline,record)
                 cmd="trapline__subcmd__record"
                 ;;
+            trapline,redact)
+                cmd="trapline__subcmd__redact"
+                ;;
             trapline,report)
                 cmd="trapline__subcmd__report"
                 ;;
             trapline,rules)
                 cmd="trapline__subcmd__rules"
+                ;;
+            trapline,salvage)
+                cmd="trapline__subcmd__salvage"
                 ;;
             trapline,sched)
                 cmd="trapline__subcmd__sched"
@@ -187,11 +193,17 @@ _trapline() {
             trapline__subcmd__help,record)
                 cmd="trapline__subcmd__help__subcmd__record"
                 ;;
+            trapline__subcmd__help,redact)
+                cmd="trapline__subcmd__help__subcmd__redact"
+                ;;
             trapline__subcmd__help,report)
                 cmd="trapline__subcmd__help__subcmd__report"
                 ;;
             trapline__subcmd__help,rules)
                 cmd="trapline__subcmd__help__subcmd__rules"
+                ;;
+            trapline__subcmd__help,salvage)
+                cmd="trapline__subcmd__help__subcmd__salvage"
                 ;;
             trapline__subcmd__help,sched)
                 cmd="trapline__subcmd__help__subcmd__sched"
@@ -239,7 +251,7 @@ _trapline() {
 
     case "${cmd}" in
         trapline)
-            opts="-h -V --color --strict --help --version why report diagnose compare rules info events exits vcpus irqs counters paths flame sched record agent overhead bench export top watch facts help"
+            opts="-h -V --color --strict --help --version why report diagnose compare rules info events exits vcpus irqs counters paths flame sched record agent overhead bench export top watch redact salvage facts help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1709,7 +1721,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__help)
-            opts="why report diagnose compare rules info events exits vcpus irqs counters paths flame sched record agent overhead bench export top watch facts help"
+            opts="why report diagnose compare rules info events exits vcpus irqs counters paths flame sched record agent overhead bench export top watch redact salvage facts help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2058,6 +2070,20 @@ _trapline() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        trapline__subcmd__help__subcmd__redact)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         trapline__subcmd__help__subcmd__report)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -2073,6 +2099,20 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__help__subcmd__rules)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        trapline__subcmd__help__subcmd__salvage)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -2566,6 +2606,36 @@ _trapline() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        trapline__subcmd__redact)
+            opts="-o -h --output --format --json --csv --color --strict --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --format)
+                    COMPREPLY=($(compgen -W "table json csv" -- "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         trapline__subcmd__report)
             opts="-i -o -h --input --output --against --mtree --kallsyms --guest-kallsyms --full --brief --cost --pairs --guest --format --json --csv --formats --facts --spool-limit --max-memory --threads --pid --vm --vcpu --cpu --time --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -2675,6 +2745,40 @@ _trapline() {
                 return 0
             fi
             case "${prev}" in
+                --format)
+                    COMPREPLY=($(compgen -W "table json csv" -- "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        trapline__subcmd__salvage)
+            opts="-o -h --output --formats --format --json --csv --color --strict --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --formats)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --format)
                     COMPREPLY=($(compgen -W "table json csv" -- "${cur}"))
                     return 0

@@ -12,6 +12,8 @@ use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 use tempfile::Builder;
 
+use crate::usage::Usage;
+
 /// Writes a file. One that was there before stays as it is until this one is whole; where the program is interrupted,
 /// nothing of this one stays.
 ///
@@ -22,6 +24,49 @@ pub(crate) fn write(
     content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<()> {
     whole(file, content).with_context(|| format!("{}: cannot be written", file.display()))
+}
+
+/// Returns the file that a command writes which makes another recording of one: the one that is named, or one beside
+/// the input with `ending` behind its name. It is none of those that are read.
+///
+/// # Errors
+/// The command line is wrong: it would be, or standard input or output is meant, of which there is no name.
+pub(crate) fn beside(
+    input: &Path,
+    output: Option<&Path>,
+    ending: &str,
+    read: &[Option<&Path>],
+) -> Result<PathBuf> {
+    let is_standard = |path: &Path| path.as_os_str() == "-";
+    let to = match output {
+        Some(to) if is_standard(to) => {
+            return Err(Usage::error(
+                "standard output has the account of what was done; name a file with -o FILE",
+            ));
+        }
+        Some(to) => to.to_owned(),
+        None if is_standard(input) => {
+            return Err(Usage::error(
+                "standard input has no name to make another of; name a file with -o FILE",
+            ));
+        }
+        None => {
+            let mut name = input.to_owned().into_os_string();
+            name.push(ending);
+            PathBuf::from(name)
+        }
+    };
+    let same = |other: &Path| match (to.canonicalize(), other.canonicalize()) {
+        (Ok(one), Ok(other)) => one == other,
+        _ => false,
+    };
+    match read.iter().flatten().find(|path| same(path)) {
+        Some(path) => Err(Usage::error(format!(
+            "{} is read, and would be written over; name another file with -o FILE",
+            path.display()
+        ))),
+        None => Ok(to),
+    }
 }
 
 fn whole(file: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {

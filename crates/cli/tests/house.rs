@@ -36,6 +36,7 @@ const FLOORS: &[&[&str]] = &[
         "tracedat",
     ],
     &["tracetext", "model", "symbols", "record", "results"],
+    &["redact"],
     &["source", "paths", "host", "eventtext", "recording", "bench"],
     &["analysis", "ticket"],
     &["rules"],

@@ -74,6 +74,8 @@ pub struct EventAttr {
     pub ids: Vec<u64>,
     /// Where the parts of its records lie.
     pub layout: SampleLayout,
+    /// The structure as it stands in the recording.
+    pub bytes: Vec<u8>,
 }
 
 /// Bytes of the first published `perf_event_attr` (`PERF_ATTR_SIZE_VER0`).
@@ -133,6 +135,7 @@ impl EventAttr {
                 name: String::new(),
                 ids: Vec::new(),
                 layout,
+                bytes: bytes.get(..size).unwrap_or(bytes).to_vec(),
             },
             size,
         ))

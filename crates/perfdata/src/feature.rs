@@ -161,7 +161,7 @@ fn set<T>(place: &mut Option<T>, value: Option<T>) -> Option<()> {
 }
 
 /// A string: 32-bit length, then that many bytes, padded with NUL.
-fn string(cursor: &mut Cursor<'_>) -> Option<String> {
+pub(crate) fn string(cursor: &mut Cursor<'_>) -> Option<String> {
     let len = cursor.u32()?;
     let bytes = cursor.take(u64::from(len))?;
     let end = bytes.iter().position(|&b| b == 0).unwrap_or(bytes.len());

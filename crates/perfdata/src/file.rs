@@ -230,6 +230,7 @@ mod tests {
             name: String::new(),
             ids: Vec::new(),
             layout: SampleLayout::default(),
+            bytes: Vec::new(),
         };
         recording.attrs = vec![attr(7), attr(7 | 1 << 32)];
         recording.name_attrs();

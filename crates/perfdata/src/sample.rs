@@ -267,7 +267,7 @@ impl<'a> PerfSample<'a> {
     }
 
     /// Returns where the part behind the tracepoint's record begins.
-    fn after_raw(&self) -> Option<usize> {
+    pub(crate) fn after_raw(&self) -> Option<usize> {
         let kinds = self.layout.sample_type;
         let mut at = self.after_read()?;
         if kinds & bits::CALLCHAIN != 0 {

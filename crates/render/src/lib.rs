@@ -50,8 +50,10 @@ pub mod paths_instance;
 pub mod perf_kvm;
 pub mod perf_stat;
 pub mod quality;
+pub mod redact;
 mod row_doubts;
 pub mod rules;
+pub mod salvage;
 pub mod sched;
 pub mod sched_page;
 mod sched_waits;
@@ -214,6 +216,8 @@ fn live_tables() -> Vec<(&'static str, String)> {
         ("`top`: `threads`", top::threads().described()),
         ("`top`: `behind`", top::behind().described()),
         ("`overhead`: `rows`", overhead::columns().described()),
+        ("`redact`: `rows`", redact::columns().described()),
+        ("`salvage`: `cpus`", salvage::columns().described()),
         (
             "`report --cost`: `costs[].rows`",
             walk_costs::columns().described(),

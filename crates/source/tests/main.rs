@@ -11,3 +11,5 @@ mod evidence;
 mod mutations;
 mod own_clock;
 mod packed;
+mod redact;
+mod salvage;

@@ -19,8 +19,10 @@ pub(crate) mod overhead;
 pub(crate) mod paths;
 pub(crate) mod record;
 mod recording;
+pub(crate) mod redact;
 pub(crate) mod report;
 pub(crate) mod rules;
+pub(crate) mod salvage;
 pub(crate) mod sched;
 pub(crate) mod top;
 pub(crate) mod vcpus;
@@ -75,6 +77,10 @@ pub(crate) enum Command {
     Top(top::args::TopArgs),
     /// Watch this host's VMs for as long as it runs: count, and record and report what goes wrong, within a budget.
     Watch(watch::args::WatchArgs),
+    /// Make a recording fit for a public ticket: the same numbers, without names, paths and command lines.
+    Redact(redact::RedactArgs),
+    /// Make a recording that is cut off or damaged one that perf and trace-cmd open, and say what was lost.
+    Salvage(salvage::SalvageArgs),
     /// Show this host's CPUs, clocks, settings and KVM parameters, and its VMs with their pinning.
     Facts(facts::FactsArgs),
 }
@@ -100,6 +106,8 @@ impl Command {
             Command::Overhead(args) => overhead::run(args),
             Command::Paths(args) => paths::run(args),
             Command::Record(args) => record::run(args),
+            Command::Redact(args) => redact::run(args),
+            Command::Salvage(args) => salvage::run(args),
             Command::Sched(args) => sched::run(args),
             Command::Top(args) => top::run(args),
             Command::Vcpus(args) => vcpus::run(args),

@@ -104,7 +104,7 @@ const OTHERS: [(&str, &[&str]); 8] = [
 ];
 
 /// Commands whose readers want another one next.
-const NEXT: [(&str, &[&str]); 17] = [
+const NEXT: [(&str, &[&str]); 19] = [
     ("report", &["diagnose", "compare"]),
     ("diagnose", &["rules", "compare", "facts"]),
     ("compare", &["diagnose"]),
@@ -122,6 +122,8 @@ const NEXT: [(&str, &[&str]); 17] = [
     ("record", &["overhead", "report"]),
     ("overhead", &["record"]),
     ("bench", &["compare", "facts"]),
+    ("salvage", &["info", "report"]),
+    ("redact", &["info", "export"]),
 ];
 
 /// Returns the variables that the pages name.

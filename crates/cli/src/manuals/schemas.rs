@@ -12,8 +12,8 @@ use facts::FactsDocument;
 use render::schema::{HasShape, Shape};
 use render::{
     bench, bench_compare, compare, compare_each, console, counters, diagnose, exits, flame,
-    flame_diff, flame_folded, info, irqs, json, overhead, paths, paths_instance, rules, top, vcpus,
-    walk_costs,
+    flame_diff, flame_folded, info, irqs, json, overhead, paths, paths_instance, redact, rules,
+    salvage, top, vcpus, walk_costs,
 };
 use serde_json::Value;
 
@@ -77,6 +77,12 @@ fn documents() -> Vec<(&'static str, Shape, bool)> {
             true,
         ),
         ("rules", rules::RulesDocument::shape(), false),
+        ("redact", redact::RedactDocument::<'static>::shape(), false),
+        (
+            "salvage",
+            salvage::SalvageDocument::<'static>::shape(),
+            true,
+        ),
         ("sched", commands::sched::shape(), true),
         ("top", top::TopDocument::shape(), false),
         ("vcpus", vcpus::VcpusDocument::shape(), true),

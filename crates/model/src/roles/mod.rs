@@ -9,7 +9,7 @@ mod presumed;
 mod recorded_by;
 mod recorder;
 
-pub use named::{NamedRole, vcpu_from_comm};
+pub use named::{NamedRole, public_form, vcpu_from_comm};
 pub use recorded_by::RecorderThreads;
 pub(crate) use recorder::RecorderTraces;
 pub use recorder::{PERF_WORKLOAD, RecorderClue};

@@ -168,3 +168,108 @@ pub fn vcpu_from_comm(comm: &str) -> Option<u32> {
     comm.find("vcpu")
         .and_then(|at| number(&comm[at + "vcpu".len()..]))
 }
+
+/// Names that say what a thread is and nothing of who runs it, whole: QEMU's and the standard recorders' programs, and
+/// threads of the kernel that have no number.
+const PUBLIC: [&str; 24] = [
+    "qemu-system-x86",
+    "qemu-system-aar",
+    "qemu-kvm",
+    "perf",
+    "perf-exec",
+    "trace-cmd",
+    "trapline",
+    "swapper",
+    "kthreadd",
+    "khugepaged",
+    "ksmd",
+    "rcu_sched",
+    "rcu_preempt",
+    "rcu_bh",
+    "rcu_gp",
+    "rcu_par_gp",
+    "rcu_tasks_kthre",
+    "rcu_tasks_rude_",
+    "rcu_tasks_trace",
+    "kswapd",
+    "kcompactd",
+    "IO iothread",
+    "IO mon_iothread",
+    "kvm-nx-lpage-re",
+];
+
+/// What stands before a number in names of threads that say what they are.
+const NUMBERED: [&str; 26] = [
+    "swapper/",
+    "fc_vcpu ",
+    "fc_vcpu",
+    "vcpu",
+    "crosvm_vcpu",
+    "kvm-vcpu-",
+    "IO iothread",
+    "vhost-",
+    "kvm-pit/",
+    "kvm-nx-lpage-recovery-",
+    "kworker/",
+    "kworker/u",
+    "pmd-c",
+    "pmd",
+    "lcore-worker-",
+    "lcore-slave-",
+    "dpdk-worker",
+    "irq/",
+    "ksoftirqd/",
+    "migration/",
+    "rcuc/",
+    "rcub/",
+    "cpuhp/",
+    "kswapd",
+    "kcompactd",
+    "rcuop/",
+];
+
+/// Returns a thread's name as far as it says what the thread is and nothing of who runs it: `CPU 3/KVM`, `vhost-4509`,
+/// `kworker/9:1H`, `irq/30`. `None` for all others. Roles are the same before and after ([`NamedRole`]).
+pub fn public_form(comm: &str) -> Option<String> {
+    if PUBLIC.contains(&comm) {
+        return Some(comm.to_owned());
+    }
+    if let Some((number, "KVM")) = comm
+        .strip_prefix("CPU ")
+        .and_then(|rest| rest.split_once('/'))
+    {
+        return number
+            .parse::<u32>()
+            .ok()
+            .map(|number| format!("CPU {number}/KVM"));
+    }
+    let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
+    // The longest that fits: `kworker/u` before `kworker/`.
+    let fits = NUMBERED.iter().filter(|prefix| {
+        let rest = comm.strip_prefix(**prefix);
+        rest.is_some_and(|rest| digits(rest) > 0)
+    });
+    let prefix = fits.max_by_key(|prefix| prefix.len())?;
+    let mut kept = (*prefix).to_owned();
+    let mut rest = &comm[prefix.len()..];
+    loop {
+        let number = digits(rest);
+        kept.push_str(&rest[..number]);
+        rest = &rest[number..];
+        // A second number follows in some: the worker's, a vhost thread's, `pmd-c03/id:9`.
+        let more = ["/id:", ":", "-"].into_iter().find(|sign| {
+            let behind = rest.strip_prefix(sign);
+            behind.is_some_and(|behind| digits(behind) > 0)
+        });
+        let Some(sign) = more.filter(|_| number > 0) else {
+            break;
+        };
+        kept.push_str(sign);
+        rest = &rest[sign.len()..];
+    }
+    // A worker of high priority.
+    if prefix.starts_with("kworker/") && rest.starts_with('H') {
+        kept.push('H');
+    }
+    Some(kept)
+}

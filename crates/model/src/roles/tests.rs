@@ -85,3 +85,39 @@ fn a_vhost_worker_works_for_the_process_in_its_name() {
     );
     assert_eq!(threads.served_processes(), [99, 100]);
 }
+
+#[test]
+fn the_public_form_of_a_name_keeps_its_role_and_nothing_else() {
+    for (comm, form) in [
+        ("CPU 12/KVM", Some("CPU 12/KVM")),
+        ("fc_vcpu 3", Some("fc_vcpu 3")),
+        ("qemu-system-x86", Some("qemu-system-x86")),
+        ("qemu-acme-db", None),
+        ("vhost-4509-4522", Some("vhost-4509-4522")),
+        ("vhost-acme", None),
+        ("kvm-pit/1781", Some("kvm-pit/1781")),
+        ("kworker/9:1H", Some("kworker/9:1H")),
+        ("kworker/9:1-eve", Some("kworker/9:1")),
+        ("kworker/u449:3", Some("kworker/u449:3")),
+        ("irq/30-acme0", Some("irq/30")),
+        ("ksoftirqd/3", Some("ksoftirqd/3")),
+        ("migration/12", Some("migration/12")),
+        ("swapper/3", Some("swapper/3")),
+        ("pmd-c03/id:9", Some("pmd-c03/id:9")),
+        ("IO iothread1", Some("IO iothread1")),
+        ("IO disk-of-acme", None),
+        ("vcpu7 of acme", Some("vcpu7")),
+        ("postgres", None),
+        ("", None),
+    ] {
+        let found = public_form(comm);
+        assert_eq!(found.as_deref(), form, "{comm}");
+        if let Some(found) = found {
+            assert_eq!(
+                NamedRole::from(found.as_str()),
+                NamedRole::from(comm),
+                "{comm}"
+            );
+        }
+    }
+}

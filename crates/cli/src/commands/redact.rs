@@ -1,0 +1,83 @@
+//! `trapline redact`: a recording fit for a public ticket.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use event::Quality;
+use redact::RedactionCounts;
+use render::ClockUnit;
+use source::RecordingBytes;
+
+use crate::answer::Answer;
+use crate::new_file;
+use crate::options::Format;
+use crate::output;
+
+/// `trapline redact`.
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(crate) struct RedactArgs {
+    /// A perf.data.
+    #[arg(value_name = "FILE")]
+    input: PathBuf,
+
+    /// Write the recording to this file; without it to FILE.redacted.
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    #[command(flatten)]
+    format: Format,
+}
+
+const HELP: &str = "Writes a recording of which every number is the same, and no name: names of threads and files are \
+replaced, the same by the same, but for names that say what a thread is (CPU 3/KVM, vhost-4509, kworker/9:1). Texts in \
+events are replaced, and bytes that a guest wrote to its devices are 0. The host's name, command lines, build ids, \
+copied stacks and registers are left out. Addresses of the kernel are moved by one distance that is random and kept \
+nowhere.
+
+Kept are times, CPUs, process and thread ids, the kernel's release, the processor's
+name, and the names of events, of probes too.
+
+Only perf.data can be redacted, whatever its form. The new file is never packed.
+
+Examples:
+  trapline redact perf.data
+  trapline redact perf.data -o ticket.data
+  strings ticket.data | less       look at what is left before you send it";
+
+/// Where random bytes come from.
+const RANDOM: &str = "/dev/urandom";
+
+/// Runs the command.
+pub(crate) fn run(args: &RedactArgs) -> Result<()> {
+    let read = [Some(args.input.as_path())];
+    let to = new_file::beside(&args.input, args.output.as_deref(), ".redacted", &read)?;
+    let recording = RecordingBytes::open(&args.input)?;
+    let redactable = recording.redactable()?;
+    let mut random = [0; 8];
+    let filled = File::open(RANDOM).and_then(|mut file| file.read_exact(&mut random));
+    filled.with_context(|| format!("{RANDOM}: cannot be read"))?;
+    let mut counts = RedactionCounts::default();
+    new_file::write(&to, |out| {
+        counts = redactable.write(u64::from_ne_bytes(random), out)?;
+        Ok(())
+    })?;
+    let name = to.display().to_string();
+    let inputs = [recording.name().to_owned()];
+    let quality = Quality::default();
+    let answer = Answer {
+        format: args.format,
+        command: "redact",
+        inputs: &inputs,
+        quality: &quality,
+        clock: ClockUnit::Nanoseconds,
+    };
+    answer.print(
+        || render::redact::text(&counts, &name, output::layout(usize::MAX, true)),
+        || render::redact::document(&counts, &name),
+        |_| render::redact::csv(&counts),
+    )
+}
