@@ -24,7 +24,7 @@ const FORMATS: &[u8] = b"\x17\x08\x44tracing0.6\0";
 
 fn salvage(bytes: &[u8]) -> Result<(Vec<u8>, SalvageAccount), SalvageRefusal> {
     let recording = PerfRecording::parse(bytes).expect("a header that can be read");
-    let salvage = PerfSalvage::new(recording, Some(FORMATS))?;
+    let salvage = PerfSalvage::new(recording, Some(FORMATS), &mut |_| {})?;
     let mut file = NewFile::default();
     salvage.write(&mut file).expect("memory");
     Ok((file.0, salvage.account().clone()))
@@ -116,7 +116,7 @@ proptest! {
             bytes[at] = byte;
         }
         if let Ok(parsed) = PerfRecording::parse(&bytes)
-            && let Ok(salvage) = PerfSalvage::new(parsed, Some(FORMATS))
+            && let Ok(salvage) = PerfSalvage::new(parsed, Some(FORMATS), &mut |_| {})
         {
             let mut file = NewFile::default();
             salvage.write(&mut file).expect("memory");
@@ -157,7 +157,7 @@ fn without_formats_tracepoints_are_refused() {
     let written = recording.write();
     let cut = &written.bytes[..written.ends[2] + 3];
     let parsed = PerfRecording::parse(cut).expect("a header");
-    let refused = PerfSalvage::new(parsed, None).err();
+    let refused = PerfSalvage::new(parsed, None, &mut |_| {}).err();
     assert_eq!(refused, Some(SalvageRefusal::FormatsGone));
     let (file, account) = salvage(cut).expect("three samples");
     assert_eq!(

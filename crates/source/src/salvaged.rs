@@ -51,7 +51,9 @@ impl RecordingBytes {
         };
         let container = if perfdata::is_perf_data(data) {
             let parsed = PerfRecording::parse(data).map_err(|e| unusable(e.to_string()))?;
-            let perf = PerfSalvage::new(parsed, formats).map_err(|e| unusable(e.to_string()))?;
+            let mut release = |range| self.release(range);
+            let perf = PerfSalvage::new(parsed, formats, &mut release);
+            let perf = perf.map_err(|e| unusable(e.to_string()))?;
             SalvagedContainer::Perf(Box::new(perf))
         } else if tracedat::is_trace_dat(data) {
             let mut release = |range| self.release(range);

@@ -54,6 +54,19 @@ enum FeatureContent {
     Made(Vec<u8>),
 }
 
+/// Takes what a pass that only counts would write.
+struct CountingOutlet<'o>(&'o mut dyn FnMut(Range<usize>));
+
+impl SalvageOutlet for CountingOutlet<'_> {
+    fn put(&mut self, _: &[u8]) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn consumed(&mut self, range: Range<usize>) {
+        (self.0)(range);
+    }
+}
+
 /// A recording of perf, looked through, and how it is made whole.
 #[derive(Debug)]
 pub struct PerfSalvage<'a> {
@@ -65,7 +78,8 @@ pub struct PerfSalvage<'a> {
 
 impl<'a> PerfSalvage<'a> {
     /// Looks through a recording. `lent` is the tracing data of another recording of the same kernel
-    /// ([`tracing_section`]), for one that lost its own.
+    /// ([`tracing_section`]), for one that lost its own. `consumed` learns which bytes of the input were read and are
+    /// not needed for now.
     ///
     /// # Errors
     ///
@@ -73,12 +87,13 @@ impl<'a> PerfSalvage<'a> {
     pub fn new(
         recording: PerfRecording<'a>,
         lent: Option<&[u8]>,
+        consumed: &mut dyn FnMut(Range<usize>),
     ) -> Result<PerfSalvage<'a>, SalvageRefusal> {
         let length = recording.data.len();
         let found = {
             let reading = WalkPlan::new(&recording);
             // Nothing is written, so nothing fails.
-            pass(&reading, None).unwrap_or_default()
+            pass(&reading, Some(&mut CountingOutlet(consumed))).unwrap_or_default()
         };
         let mut salvage = PerfSalvage {
             account: account(&recording, &found),
