@@ -2885,7 +2885,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__top)
-            opts="-h --once --interval --vm --pid --by --events --mtree --json --csv --limit --prometheus --serves --format --color --strict --help"
+            opts="-h --once --interval --vm --pid --by --events --counters --mtree --json --csv --limit --prometheus --serves --format --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

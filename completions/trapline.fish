@@ -791,7 +791,7 @@ vm\t'All vCPUs of a VM'"
 complete -c trapline -n "__fish_trapline_using_subcommand top" -l mtree -d 'Read where the VM\'s devices are from FILE, the output of \'info mtree\' in QEMU\'s monitor. It names I/O ports and MMIO addresses. Without it, names come from the defaults of QEMU\'s machines' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand top" -l limit -d 'With --once: show at most N rows of each table' -r
 complete -c trapline -n "__fish_trapline_using_subcommand top" -l prometheus -d 'Show nothing, and serve what is counted since the beginning at http://ADDR/metrics, as Prometheus reads it. ADDR is a port of this machine alone (9435), an address and a port (0.0.0.0:9435), a socket in the file system (unix:/run/trapline.sock, which is made, with mode 0660), or systemd: the sockets of a .socket unit that starts this (LISTEN_FDS). Its own health is among the metrics' -r
-complete -c trapline -n "__fish_trapline_using_subcommand top" -l format -d 'With --once: print tables for people, JSON, or exits and accesses as comma-separated values.' -r -f -a "table\t'For people'
+complete -c trapline -n "__fish_trapline_using_subcommand top" -l format -d 'With --once: print tables for people, JSON, or comma-separated values: of exits and accesses, with --counters of these.' -r -f -a "table\t'For people'
 json\t'For programs'
 csv\t'For spreadsheets'"
 complete -c trapline -n "__fish_trapline_using_subcommand top" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
@@ -799,6 +799,7 @@ always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand top" -l once -d 'Count for one interval, print it, and end'
 complete -c trapline -n "__fish_trapline_using_subcommand top" -l events -d 'Count in this program, out of events that the kernel writes to rings, even where BPF programs can count in the kernel. The numbers are the same, at a higher cost. Where BPF is not allowed, that is done without being asked for'
+complete -c trapline -n "__fish_trapline_using_subcommand top" -l counters -d 'Count cycles, instructions and cache misses of each vCPU as well, of its guest apart from the host, and its page faults, as \'trapline record --counters\' does. Reading them interrupts each vCPU that runs, up to three times an interval, and they take six of the processor\'s counters'
 complete -c trapline -n "__fish_trapline_using_subcommand top" -l json -d 'Short for --format json'
 complete -c trapline -n "__fish_trapline_using_subcommand top" -l csv -d 'Short for --format csv'
 complete -c trapline -n "__fish_trapline_using_subcommand top" -l serves -d 'Serve what the process counts at the other end of standard input. The exporter starts itself so'

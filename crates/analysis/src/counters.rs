@@ -51,11 +51,21 @@ pub struct CounterSum {
 }
 
 impl CounterSum {
-    fn add(&mut self, value: u64, times_ns: (u64, u64)) {
+    /// Adds what was counted in a while that the event was enabled, and counted, for so long (ns).
+    pub fn add(&mut self, value: u64, times_ns: (u64, u64)) {
         let more = |sum: &mut u128, one: u64| *sum = sum.saturating_add(one.into());
         more(&mut self.counted, value);
         more(&mut self.enabled_ns, times_ns.0);
         more(&mut self.running_ns, times_ns.1.min(times_ns.0));
+    }
+
+    /// Returns what was counted since an earlier reading of the same counter.
+    pub fn since(&self, earlier: &CounterSum) -> CounterSum {
+        CounterSum {
+            counted: self.counted.saturating_sub(earlier.counted),
+            enabled_ns: self.enabled_ns.saturating_sub(earlier.enabled_ns),
+            running_ns: self.running_ns.saturating_sub(earlier.running_ns),
+        }
     }
 
     /// Returns how many there were, scaled up where the event was counted a part of the time; `None` where the thread
@@ -101,6 +111,14 @@ impl ModeCounts {
         Some(self.cache_misses?.scaled()? as f64 * 1000.0 / instructions as f64)
     }
 
+    fn since(&self, earlier: &ModeCounts) -> ModeCounts {
+        ModeCounts {
+            cycles: since(self.cycles, earlier.cycles),
+            instructions: since(self.instructions, earlier.instructions),
+            cache_misses: since(self.cache_misses, earlier.cache_misses),
+        }
+    }
+
     /// Returns how much of the time that was counted least was.
     fn share(&self) -> Option<f64> {
         let all = [self.cycles, self.instructions, self.cache_misses];
@@ -135,9 +153,7 @@ pub struct CountersRow {
 impl CountersRow {
     /// Returns how much of the time that event was counted which was counted least, 0 to 1.
     pub fn share(&self) -> Option<f64> {
-        let modes = [self.guest, self.host, self.both];
-        let shares = modes.iter().filter_map(ModeCounts::share);
-        shares.reduce(f64::min)
+        least_share([self.guest, self.host, self.both])
     }
 
     /// Returns whether the processor counted anything of it.
@@ -191,18 +207,78 @@ impl CountersReport {
     }
 }
 
-#[derive(Debug, Default)]
-struct CountedThread {
-    modes: [ModeCounts; 3],
-    clock: Option<CounterSum>,
-    faults: Option<CounterSum>,
+/// What was counted of a thread, by whose execution it is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ThreadCounts {
+    /// While it executed its guest.
+    pub guest: ModeCounts,
+    /// While it executed the host.
+    pub host: ModeCounts,
+    /// Of events that count both together.
+    pub both: ModeCounts,
+    /// How long it had a CPU, ns (`task-clock`).
+    pub clock: Option<CounterSum>,
+    /// Its page faults in the host.
+    pub page_faults: Option<CounterSum>,
+}
+
+fn since(now: Option<CounterSum>, earlier: Option<CounterSum>) -> Option<CounterSum> {
+    now.map(|now| now.since(&earlier.unwrap_or_default()))
+}
+
+/// Returns how much of the time that event was counted which was counted least.
+fn least_share(modes: [ModeCounts; 3]) -> Option<f64> {
+    let shares = modes.iter().filter_map(ModeCounts::share);
+    shares.reduce(f64::min)
+}
+
+impl ThreadCounts {
+    /// Adds what an event counted, by its name as perf has it (`cycles:G`), in a while that it was enabled, and
+    /// counted, for so long (ns). Other events are nothing here.
+    pub fn add(&mut self, event: &str, mode: CounterMode, value: u64, times_ns: (u64, u64)) {
+        if let Some(kind) = CounterKind::of(event) {
+            let sum = self.sum_of(kind, mode).get_or_insert_default();
+            sum.add(value, times_ns);
+        }
+    }
+
+    fn sum_of(&mut self, kind: CounterKind, mode: CounterMode) -> &mut Option<CounterSum> {
+        let counts = match mode {
+            CounterMode::Both => &mut self.both,
+            CounterMode::Guest => &mut self.guest,
+            CounterMode::Host => &mut self.host,
+        };
+        match kind {
+            CounterKind::Cycles => &mut counts.cycles,
+            CounterKind::Instructions => &mut counts.instructions,
+            CounterKind::CacheMisses => &mut counts.cache_misses,
+            CounterKind::TaskClock => &mut self.clock,
+            CounterKind::PageFaults => &mut self.page_faults,
+        }
+    }
+
+    /// Returns what was counted since an earlier reading of the same thread.
+    pub fn since(&self, earlier: &ThreadCounts) -> ThreadCounts {
+        ThreadCounts {
+            guest: self.guest.since(&earlier.guest),
+            host: self.host.since(&earlier.host),
+            both: self.both.since(&earlier.both),
+            clock: since(self.clock, earlier.clock),
+            page_faults: since(self.page_faults, earlier.page_faults),
+        }
+    }
+
+    /// Returns how much of the time that event was counted which was counted least, 0 to 1.
+    pub fn share(&self) -> Option<f64> {
+        least_share([self.guest, self.host, self.both])
+    }
 }
 
 /// Adds up what was counted.
 #[derive(Debug, Default)]
 pub struct Counters {
     window: Window,
-    threads: FxHashMap<i32, CountedThread>,
+    threads: FxHashMap<i32, ThreadCounts>,
     beyond: u64,
 }
 
@@ -229,17 +305,16 @@ impl Counters {
             let owner = owners.get(tid);
             let known = walked.machine.threads().get(*tid);
             let scaled = |count: &Option<CounterSum>| count.and_then(|count| count.scaled());
-            let [both, guest, host] = thread.modes;
             CountersRow {
                 vm: owner.map(|(vm, _)| *vm),
                 vcpu: owner.map(|(_, vcpu)| *vcpu),
                 tid: *tid,
                 comm: known.and_then(|thread| thread.comm.as_deref().map(str::to_owned)),
-                guest,
-                host,
-                both,
+                guest: thread.guest,
+                host: thread.host,
+                both: thread.both,
                 cpu_ns: scaled(&thread.clock),
-                page_faults: scaled(&thread.faults),
+                page_faults: scaled(&thread.page_faults),
             }
         });
         let mut rows: Vec<CountersRow> = rows.collect();
@@ -250,26 +325,12 @@ impl Counters {
         }
     }
 
-    fn take(&mut self, tid: i32, kind: CounterKind, mode: CounterMode) -> Option<&mut CounterSum> {
+    fn take(&mut self, tid: i32) -> Option<&mut ThreadCounts> {
         if self.threads.len() >= MAX_THREADS && !self.threads.contains_key(&tid) {
             self.beyond += 1;
             return None;
         }
-        let thread = self.threads.entry(tid).or_default();
-        let [both, guest, host] = &mut thread.modes;
-        let counts = match mode {
-            CounterMode::Both => both,
-            CounterMode::Guest => guest,
-            CounterMode::Host => host,
-        };
-        let count = match kind {
-            CounterKind::Cycles => &mut counts.cycles,
-            CounterKind::Instructions => &mut counts.instructions,
-            CounterKind::CacheMisses => &mut counts.cache_misses,
-            CounterKind::TaskClock => &mut thread.clock,
-            CounterKind::PageFaults => &mut thread.faults,
-        };
-        Some(count.get_or_insert_default())
+        Some(self.threads.entry(tid).or_default())
     }
 }
 
@@ -302,12 +363,12 @@ impl Analysis for Counters {
         if !self.window.time.is_none_or(inside) {
             return;
         }
-        let Some(kind) = CounterKind::of(event) else {
+        if CounterKind::of(event).is_none() {
             return;
-        };
+        }
         // Where only the value was read nothing says that the event was not counted all the time.
-        if let Some(count) = self.take(tid, kind, mode) {
-            count.add(value, times_ns.unwrap_or((0, 0)));
+        if let Some(thread) = self.take(tid) {
+            thread.add(event, mode, value, times_ns.unwrap_or((0, 0)));
         }
     }
 }
@@ -351,6 +412,21 @@ mod tests {
         assert_eq!(mode.share(), Some(0.5));
         let nothing = ModeCounts::default();
         assert_eq!((nothing.ipc(), nothing.misses_per_1000()), (None, None));
+    }
+
+    #[test]
+    fn what_was_added_between_two_readings_is_scaled_alone() {
+        let mut thread = ThreadCounts::default();
+        thread.add("cycles:G", CounterMode::Guest, 1_000, (10, 10));
+        thread.add("dummy:u", CounterMode::Guest, 7, (1, 1));
+        let before = thread;
+        thread.add("cycles:G", CounterMode::Guest, 100, (10, 5));
+        thread.add("page-faults", CounterMode::Both, 3, (10, 10));
+        let between = thread.since(&before);
+        let scaled = |sum: Option<CounterSum>| sum.and_then(|sum| sum.scaled());
+        assert_eq!(scaled(between.guest.cycles), Some(200));
+        assert_eq!(scaled(between.page_faults), Some(3));
+        assert_eq!((between.share(), between.host.cycles), (Some(0.5), None));
     }
 
     #[test]

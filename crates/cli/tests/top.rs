@@ -317,6 +317,43 @@ fn until(address: SocketAddr, path: &str, wanted: impl Fn(&str) -> bool) -> Stri
     panic!("{address}{path} does not answer as expected: {last:?}");
 }
 
+/// The processor of a virtual machine may count nothing; page faults and CPU time every kernel counts.
+#[test]
+fn counters_of_vcpus_are_counted_and_one_remark_says_what_is_not() {
+    let vm = Vm::start("guest=counted,debug-threads=on");
+    let once = [
+        "--once",
+        "--interval",
+        "300ms",
+        "--counters",
+        "--vm",
+        "counted",
+    ];
+    let Some(text) = top(&[&once[..], &["--format", "json"]].concat()) else {
+        return;
+    };
+    let document: Value = serde_json::from_str(&text).expect("JSON");
+    let row = &document["counters"][0];
+    assert_eq!(row["vcpu"], 3, "{document}");
+    assert_eq!(row["tid"].as_u64(), Some(vm.0.id().into()), "{document}");
+    let cpu_ns = row["cpu_ns"].as_u64().expect("a time");
+    let interval_ns = document["interval_ns"].as_u64().expect("a time");
+    assert!(cpu_ns > 0 && cpu_ns < 2 * interval_ns, "{document}");
+    assert!(row["page_faults"].is_u64(), "{document}");
+    let warnings = document["quality"]["warnings"].as_array().expect("a list");
+    let remarks = warnings.iter().filter_map(Value::as_str);
+    let remarks = remarks.filter(|text| text.contains("are not counted: "));
+    let missing = usize::from(row["guest_cycles"].is_null());
+    assert_eq!(remarks.count(), missing, "{document}");
+    let csv = top(&[&once[..], &["--format", "csv"]].concat()).expect("it was counted before");
+    assert!(
+        csv.contains("guest_ipc") && csv.lines().count() == 2,
+        "{csv}"
+    );
+    let text = top(&["--once", "--interval", "10ms"]).expect("it was counted before");
+    assert!(!text.contains("million cycles"), "{text}");
+}
+
 #[test]
 fn prometheus_reads_what_is_exported() {
     let vm = Vm::start("guest=metrics,debug-threads=on");
@@ -326,7 +363,9 @@ fn prometheus_reads_what_is_exported() {
     let address = free_port();
     let listen = address.to_string();
     let mut command = trapline();
-    let exporter = command.args(["top", "--prometheus", &listen]).spawn();
+    let exporter = command
+        .args(["top", "--counters", "--prometheus", &listen])
+        .spawn();
     let _exporter = Running(exporter.expect("the program starts"));
     let answer = until(address, "/metrics", |answer| {
         answer.contains("trapline_vcpu_seconds_total{vm=\"metrics\"")
@@ -335,6 +374,7 @@ fn prometheus_reads_what_is_exported() {
         answer.contains("Content-Type: text/plain; version=0.0.4"),
         "{answer}"
     );
+    assert!(answer.contains("trapline_vcpu_page_faults_total{vm=\"metrics\""));
     assert!(until(address, "/", |_| true).contains("href=\"/metrics\""));
     assert!(until(address, "/x", |_| true).starts_with("HTTP/1.1 404"));
     let asked = until(address, "/metrics?job=trapline", |_| true);

@@ -25,8 +25,8 @@ pub use conditions::{
 };
 pub use incidents::{IncidentRules, IncidentStep, IncidentTracker};
 pub use named::{
-    Choice, CountingWay, NamedBehind, NamedCounts, NamedRow, NamedThread, NamedVcpu, RowOwner,
-    RowTable, named,
+    Choice, CountingWay, NamedBehind, NamedCounters, NamedCounts, NamedRow, NamedThread, NamedVcpu,
+    RowOwner, RowTable, named,
 };
 pub use roles::{ThreadRole, threads_of_vms};
 pub use snapshot::{

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use analysis::{ExitTable, LISTED, access_key, builtin_names, name_access};
+use analysis::{ExitTable, LISTED, ThreadCounts, access_key, builtin_names, name_access};
 use event::{ExitReason, Isa};
 use facts::Facts;
 use model::{GuestAccess, Times};
@@ -124,6 +124,15 @@ pub struct NamedVcpu {
     pub vcpu: LiveVcpu,
 }
 
+/// What counters counted of a vCPU, with its names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedCounters {
+    /// Which.
+    pub whose: RowOwner,
+    /// What was counted.
+    pub counts: ThreadCounts,
+}
+
 /// How it was counted.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum CountingWay {
@@ -165,6 +174,8 @@ pub struct NamedCounts {
     /// Behind whom vCPUs and threads waited, most time first: of each at most [`LISTED`] rows, the last of which is the
     /// sum of the others.
     pub behind: Vec<NamedBehind>,
+    /// What counters counted of vCPUs, by VM and number, where that is asked for.
+    pub counters: Vec<NamedCounters>,
     /// What found no room.
     pub dropped: DroppedCounts,
 }
@@ -307,15 +318,13 @@ pub fn named(
         dropped: interval.dropped,
         ..NamedCounts::default()
     };
-    for vcpu in &interval.vcpus {
-        if let Some(whose) = of(vcpu.tid) {
-            named.vcpus.push(NamedVcpu {
-                whose: whose.clone(),
-                vcpu: vcpu.clone(),
-            });
-        }
-    }
+    let vcpus = interval.vcpus.iter().filter_map(|vcpu| {
+        let (whose, vcpu) = (of(vcpu.tid)?.clone(), vcpu.clone());
+        Some(NamedVcpu { whose, vcpu })
+    });
+    named.vcpus = vcpus.collect();
     named.vcpus.sort_by(|a, b| a.whose.cmp(&b.whose));
+    named.counters = counters(interval, of);
     let mut rows: BTreeMap<(RowOwner, RowSubject), LiveRow> = BTreeMap::new();
     for row in &interval.rows {
         let Some(whose) = of(row.tid) else { continue };
@@ -374,6 +383,20 @@ pub fn named(
     }
     named.behind.sort_by_key(|one| std::cmp::Reverse(one.ns));
     named
+}
+
+/// Returns what counters counted of the vCPUs that have an owner.
+fn counters<'w>(
+    interval: &Snapshot,
+    of: impl Fn(i32) -> Option<&'w RowOwner>,
+) -> Vec<NamedCounters> {
+    let counters = interval.counters.iter().filter_map(|(tid, counts)| {
+        let (whose, counts) = (of(*tid)?.clone(), *counts);
+        Some(NamedCounters { whose, counts })
+    });
+    let mut counters: Vec<NamedCounters> = counters.collect();
+    counters.sort_by(|a, b| a.whose.cmp(&b.whose));
+    counters
 }
 
 /// Returns behind whom vCPUs and threads waited, by who waited.

@@ -58,7 +58,7 @@ fn interval() -> Snapshot {
             behind(11, 70, "sh", 1),
             behind(11, 71, "sh", 1),
         ],
-        dropped: DroppedCounts::default(),
+        ..Snapshot::default()
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use analysis::ThreadCounts;
 use event::ExitReason;
 use model::{GuestAccess, Polls, State, Times};
 
@@ -275,6 +276,8 @@ pub struct Snapshot {
     pub rows: Vec<LiveRow>,
     /// Behind whom they waited, by thread.
     pub behind: Vec<WaitBehind>,
+    /// What counters of the processor and of the kernel counted, by thread, where that is asked for.
+    pub counters: BTreeMap<i32, ThreadCounts>,
     /// What found no room.
     pub dropped: DroppedCounts,
 }
@@ -351,7 +354,12 @@ impl Snapshot {
             let before = earlier.threads.iter().find(same);
             before.map_or_else(|| now.clone(), |before| now.since(before))
         };
+        let counters = self.counters.iter().map(|(tid, now)| {
+            let before = earlier.counters.get(tid);
+            (*tid, before.map_or(*now, |before| now.since(before)))
+        });
         let mut since = Snapshot {
+            counters: counters.collect(),
             from_ns: earlier.to_ns,
             to_ns: self.to_ns,
             vcpus: self.vcpus.iter().map(vcpu).collect(),
@@ -453,6 +461,7 @@ impl Snapshot {
         self.threads.retain(|thread| !tids.contains(&thread.tid));
         self.rows.retain(|row| !tids.contains(&row.tid));
         self.behind.retain(|one| !tids.contains(&one.tid));
+        self.counters.retain(|tid, _| !tids.contains(tid));
     }
 
     /// Puts everything in order: vCPUs by process and number, threads by process, the rest by thread.

@@ -8,13 +8,15 @@
 //! What was counted since the last time stands in the file as `PERF_RECORD_READ`, as the kernel itself writes it for
 //! `perf record --stat`, so `perf report --threads` adds it up too.
 
+use std::collections::HashSet;
 use std::io;
 use std::time::{Duration, Instant};
 
+use event::CounterMode;
 use rings::{CountedMode, EventCounts, EventSource, RingAttr, RingEvent, format, sample};
 
 use crate::file::FileEvent;
-use crate::tasks::RunningThread;
+use crate::tasks::{self, RunningThread};
 use crate::{EventClock, reasons};
 
 /// How often they are read.
@@ -54,6 +56,8 @@ const GROUPS: [(CountedMode, &[(&str, EventSource)]); 3] = [
 ];
 /// Events of all groups: as many files a thread takes.
 pub(crate) const FILES: u64 = 8;
+/// Room for what else a process has open that counts out of rings or by programs.
+const OTHER_FILES: u64 = 4096;
 
 /// A kind of counter, of all threads.
 #[derive(Debug)]
@@ -63,9 +67,27 @@ struct CounterKind {
     ids: Vec<u64>,
 }
 
+/// What an event has counted of a thread since its counter was opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CounterReading {
+    /// The thread.
+    pub tid: i32,
+    /// The event's name, as perf has it: `cycles:G`.
+    pub event: &'static str,
+    /// Whose execution it counts.
+    pub mode: CounterMode,
+    /// How many, not scaled.
+    pub value: u64,
+    /// How long the event was enabled while the thread ran, ns, and how long of that it was counted.
+    pub times_ns: (u64, u64),
+}
+
 /// A group of a thread that is open.
 #[derive(Debug)]
 struct CounterGroup {
+    mode: CountedMode,
+    /// Names of its events, in the order in which they were opened.
+    names: Vec<&'static str>,
     pid: u32,
     tid: u32,
     leader: RingEvent,
@@ -73,6 +95,14 @@ struct CounterGroup {
     others: Vec<RingEvent>,
     /// What each had counted when it was read last, in the order of the kernel's answer.
     last: Vec<EventCounts>,
+}
+
+impl CounterGroup {
+    fn ids(&self) -> impl Iterator<Item = u64> {
+        std::iter::once(&self.leader)
+            .chain(&self.others)
+            .map(RingEvent::id)
+    }
 }
 
 /// Counters that are open, of some threads.
@@ -106,6 +136,78 @@ impl ThreadCounters {
         counters
     }
 
+    /// Opens the counters of these threads and lets them count, for [`ThreadCounters::counted`].
+    ///
+    /// # Errors
+    ///
+    /// Fails when the kernel does not let them count.
+    pub fn of_threads(tids: &[i32]) -> io::Result<ThreadCounters> {
+        let mut counters = ThreadCounters::open(&[]);
+        counters.follow(tids)?;
+        Ok(counters)
+    }
+
+    /// Opens the counters of those of these threads that have none and lets them count, and closes those of all others.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the kernel does not let them count. As many threads as may have open files have counters.
+    pub fn follow(&mut self, tids: &[i32]) -> io::Result<()> {
+        let wanted: HashSet<u32> = tids
+            .iter()
+            .filter_map(|tid| (*tid).try_into().ok())
+            .collect();
+        self.groups.retain(|group| wanted.contains(&group.tid));
+        let open: HashSet<u64> = self.groups.iter().flat_map(CounterGroup::ids).collect();
+        for kind in &mut self.kinds {
+            kind.ids.retain(|id| open.contains(id));
+        }
+        let counted: HashSet<u32> = self.groups.iter().map(|group| group.tid).collect();
+        rings::more_files(OTHER_FILES + FILES * wanted.len() as u64)?;
+        let first = self.groups.len();
+        for tid in wanted.difference(&counted) {
+            let Some(thread) = tasks::thread(*tid) else {
+                continue;
+            };
+            for (mode, events) in GROUPS {
+                self.add(&thread, mode, events);
+            }
+        }
+        let mut opened = self.groups.iter().skip(first);
+        opened.try_for_each(|group| group.leader.enable(true))
+    }
+
+    /// Returns what all have counted since they were opened. Each thread that runs on another CPU is interrupted for
+    /// it.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the kernel refuses.
+    pub fn counted(&self) -> io::Result<Vec<CounterReading>> {
+        let mut out = Vec::new();
+        for group in &self.groups {
+            let Ok(tid) = i32::try_from(group.tid) else {
+                continue;
+            };
+            let counts = group.leader.group_counts(1 + group.others.len())?;
+            // The kernel answers in the order in which the group was opened.
+            for (event, (_, counts)) in group.names.iter().zip(counts) {
+                out.push(CounterReading {
+                    tid,
+                    event,
+                    mode: match group.mode {
+                        CountedMode::Both => CounterMode::Both,
+                        CountedMode::Guest => CounterMode::Guest,
+                        CountedMode::Host => CounterMode::Host,
+                    },
+                    value: counts.value,
+                    times_ns: (counts.enabled_ns, counts.running_ns),
+                });
+            }
+        }
+        Ok(out)
+    }
+
     /// Opens a group of a thread.
     fn add(
         &mut self,
@@ -117,12 +219,13 @@ impl ThreadCounters {
             return;
         };
         let mut leader: Option<RingEvent> = None;
-        let mut others = Vec::new();
+        let (mut others, mut names) = (Vec::new(), Vec::new());
         for (name, of) in events {
             let attr = RingAttr::counted(*of, mode);
             match RingEvent::open_thread(&attr, tid, leader.as_ref()) {
                 Ok(event) => {
                     self.opened(name, attr, event.id());
+                    names.push(*name);
                     match leader {
                         None => leader = Some(event),
                         Some(_) => others.push(event),
@@ -135,6 +238,8 @@ impl ThreadCounters {
         if let Some(leader) = leader {
             let last = vec![EventCounts::default(); 1 + others.len()];
             self.groups.push(CounterGroup {
+                mode,
+                names,
                 pid: thread.pid,
                 tid: thread.tid,
                 leader,
@@ -166,7 +271,7 @@ impl ThreadCounters {
     }
 
     /// Returns which events are not counted, and why: an entry for each reason.
-    pub(crate) fn missing(&self) -> impl Iterator<Item = (String, String)> {
+    pub fn missing(&self) -> impl Iterator<Item = (String, String)> {
         let missing = self.missing.iter();
         missing.map(|(why, names)| (names.join(", "), why.clone()))
     }

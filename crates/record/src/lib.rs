@@ -42,7 +42,7 @@ mod tracefs;
 pub mod tracing_data;
 
 pub use clock::EventClock;
-pub use counters::ThreadCounters;
+pub use counters::{CounterReading, ThreadCounters};
 pub use error::RecordError;
 pub use flight::{Flight, KeepLimit};
 pub use folder::{Folder, has_name};

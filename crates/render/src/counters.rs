@@ -29,65 +29,54 @@ const SCALED: &str = "Counters took turns: values are scaled up by the share of 
                       (column 'counted').";
 
 /// What the columns of a mode are called: in documents, on terminals and on pages.
-struct ModeNames {
+pub(crate) struct ModeNames {
     mode: &'static str,
     cycles: &'static str,
     page: [&'static str; 5],
 }
 
-/// Names, and which mode of a row they are of.
-type NamedMode = (ModeNames, fn(&CountersRow) -> &ModeCounts);
-
-const MODES: [NamedMode; 3] = [
-    (
-        ModeNames {
-            mode: "guest",
-            cycles: "guest Mc",
-            page: [
-                "guest cycles",
-                "guest instructions",
-                "guest cache misses",
-                "guest IPC",
-                "guest misses per 1,000 instructions",
-            ],
-        },
-        |row| &row.guest,
-    ),
-    (
-        ModeNames {
-            mode: "host",
-            cycles: "host Mc",
-            page: [
-                "host cycles",
-                "host instructions",
-                "host cache misses",
-                "host IPC",
-                "host misses per 1,000 instructions",
-            ],
-        },
-        |row| &row.host,
-    ),
-    (
-        ModeNames {
-            mode: "both",
-            cycles: "both Mc",
-            page: [
-                "cycles",
-                "instructions",
-                "cache misses",
-                "IPC",
-                "misses per 1,000 instructions",
-            ],
-        },
-        |row| &row.both,
-    ),
-];
+/// What columns of a guest are called.
+pub(crate) const GUEST_NAMES: ModeNames = ModeNames {
+    mode: "guest",
+    cycles: "guest Mc",
+    page: [
+        "guest cycles",
+        "guest instructions",
+        "guest cache misses",
+        "guest IPC",
+        "guest misses per 1,000 instructions",
+    ],
+};
+/// And of the host.
+pub(crate) const HOST_NAMES: ModeNames = ModeNames {
+    mode: "host",
+    cycles: "host Mc",
+    page: [
+        "host cycles",
+        "host instructions",
+        "host cache misses",
+        "host IPC",
+        "host misses per 1,000 instructions",
+    ],
+};
+/// And of events that count both.
+pub(crate) const BOTH_NAMES: ModeNames = ModeNames {
+    mode: "both",
+    cycles: "both Mc",
+    page: [
+        "cycles",
+        "instructions",
+        "cache misses",
+        "IPC",
+        "misses per 1,000 instructions",
+    ],
+};
 
 fn ratio(value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), |value| format!("{value:.2}"))
 }
 
-fn scaled(count: Option<CounterSum>) -> Option<u64> {
+pub(crate) fn scaled(count: Option<CounterSum>) -> Option<u64> {
     count.and_then(|count| count.scaled())
 }
 
@@ -118,9 +107,9 @@ pub(crate) fn columns<'r>() -> Table<'r, Row<'r>> {
         .column("cpu_ns", Nanoseconds, |r| r.row.cpu_ns)
         .heading("CPU time", 9)
         .page("CPU time");
-    for (names, of) in MODES {
-        table = of_mode(table, &names, of);
-    }
+    table = of_mode(table, &GUEST_NAMES, |r: &Row<'_>| &r.row.guest);
+    table = of_mode(table, &HOST_NAMES, |r: &Row<'_>| &r.row.host);
+    table = of_mode(table, &BOTH_NAMES, |r: &Row<'_>| &r.row.both);
     table
         .column("page_faults", Count, |r| r.row.page_faults)
         .page("page faults")
@@ -129,42 +118,40 @@ pub(crate) fn columns<'r>() -> Table<'r, Row<'r>> {
         .page("counted")
 }
 
-/// Adds those of a mode.
-fn of_mode<'r>(
-    table: Table<'r, Row<'r>>,
+/// Adds the columns of a mode.
+pub(crate) fn of_mode<'t, R: 't>(
+    table: Table<'t, R>,
     names: &ModeNames,
-    of: fn(&CountersRow) -> &ModeCounts,
-) -> Table<'r, Row<'r>> {
+    of: fn(&R) -> &ModeCounts,
+) -> Table<'t, R> {
     use Unit::{Count, Value};
     let mode = names.mode;
     let name = |what: &str| format!("{mode}_{what}");
     let [cycles, instructions, misses, ipc, per_1000] = names.page;
     table
-        .column(name("cycles"), Count, move |r: &Row<'_>| {
-            scaled(of(r.row).cycles)
-        })
+        .column(name("cycles"), Count, move |r: &R| scaled(of(r).cycles))
         .heading(names.cycles, 10)
-        .show(move |r, _| millions(scaled(of(r.row).cycles)))
+        .show(move |r, _| millions(scaled(of(r).cycles)))
         .where_known_if(mode == "both")
         .page(cycles)
         .column(name("instructions"), Count, move |r| {
-            scaled(of(r.row).instructions)
+            scaled(of(r).instructions)
         })
         .page(instructions)
         .column(name("cache_misses"), Count, move |r| {
-            scaled(of(r.row).cache_misses)
+            scaled(of(r).cache_misses)
         })
         .page(misses)
-        .column(name("ipc"), Value, move |r| of(r.row).ipc())
+        .column(name("ipc"), Value, move |r| of(r).ipc())
         .heading("IPC", 6)
-        .show(move |r, _| ratio(of(r.row).ipc()))
+        .show(move |r, _| ratio(of(r).ipc()))
         .where_known_if(mode == "both")
         .page(ipc)
         .column(name("misses_per_1000"), Value, move |r| {
-            of(r.row).misses_per_1000()
+            of(r).misses_per_1000()
         })
         .heading("miss/1k", 8)
-        .show(move |r, _| ratio(of(r.row).misses_per_1000()))
+        .show(move |r, _| ratio(of(r).misses_per_1000()))
         .where_known_if(mode == "both")
         .page(per_1000)
 }

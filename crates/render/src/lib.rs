@@ -215,6 +215,10 @@ fn live_tables() -> Vec<(&'static str, String)> {
         ("`top`: `rows`, `notifications`", top::exits().described()),
         ("`top`: `threads`", top::threads().described()),
         ("`top`: `behind`", top::behind().described()),
+        (
+            "`top --counters`: `counters`",
+            top::counter_columns().described(),
+        ),
         ("`overhead`: `rows`", overhead::columns().described()),
         ("`redact`: `rows`", redact::columns().described()),
         ("`salvage`: `cpus`", salvage::columns().described()),

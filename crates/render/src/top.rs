@@ -3,13 +3,14 @@
 use std::fmt::Write;
 
 use counts::{
-    CountingWay, DurationBuckets, NamedBehind, NamedCounts, NamedRow, NamedThread, NamedVcpu,
-    RowOwner,
+    CountingWay, DurationBuckets, NamedBehind, NamedCounters, NamedCounts, NamedRow, NamedThread,
+    NamedVcpu, RowOwner,
 };
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::amounts::share;
+use crate::counters::{self, GUEST_NAMES, HOST_NAMES};
 use crate::shape;
 use crate::table::{Table, Unit, Views};
 use crate::times::{self, TimesViews};
@@ -280,6 +281,25 @@ pub(crate) fn behind<'r>() -> Table<'r, IntervalRow<'r, NamedBehind>> {
         .after("ran_ns")
 }
 
+/// Columns of what counters counted of vCPUs.
+pub(crate) fn counter_columns<'r>() -> Table<'r, IntervalRow<'r, NamedCounters>> {
+    use Unit::{Count, Nanoseconds, Share};
+    type Row<'r> = IntervalRow<'r, NamedCounters>;
+    let table = whose(Table::new(), |c: &Row<'_>| &c.row.whose)
+        .column("cpu_ns", Nanoseconds, |c| {
+            counters::scaled(c.row.counts.clock)
+        })
+        .heading("CPU time", 10);
+    let table = counters::of_mode(table, &GUEST_NAMES, |c| &c.row.counts.guest);
+    counters::of_mode(table, &HOST_NAMES, |c| &c.row.counts.host)
+        .column("page_faults", Count, |c| {
+            counters::scaled(c.row.counts.page_faults)
+        })
+        .heading("faults", 8)
+        .column("counted_share", Share, |c| c.row.counts.share())
+        .heading("counted", 8)
+}
+
 /// What found no room.
 #[derive(Debug, Serialize)]
 struct DroppedCounts {
@@ -312,6 +332,8 @@ pub struct TopDocument {
     rows: Value,
     notifications: Value,
     behind: Value,
+    /// What counters counted of vCPUs, where that is asked for.
+    counters: Value,
     dropped: DroppedCounts,
 }
 
@@ -325,6 +347,7 @@ shape!(TopDocument {
     rows: exits().shape().list(),
     notifications: exits().shape().list(),
     behind: behind().shape().list(),
+    counters: counter_columns().shape().list(),
     dropped,
 });
 
@@ -352,6 +375,7 @@ pub fn document(named: &NamedCounts) -> TopDocument {
         rows: exits().json(all(&named.rows, ns)),
         notifications: exits().json(notifications(named)),
         behind: behind().json(all(&named.behind, ns)),
+        counters: counter_columns().json(all(&named.counters, ns)),
         dropped: DroppedCounts {
             vcpus: named.dropped.vcpus,
             rows: named.dropped.rows,
@@ -368,6 +392,11 @@ pub fn csv(named: &NamedCounts) -> String {
     exits().csv(all(&named.rows, named.interval_ns))
 }
 
+/// Returns what counters counted of vCPUs as CSV.
+pub fn counters_csv(named: &NamedCounts) -> String {
+    counter_columns().csv(all(&named.counters, named.interval_ns))
+}
+
 /// A part of what a terminal shows: headings, and a line for each row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
@@ -379,9 +408,9 @@ pub struct Part {
     pub lines: Vec<String>,
 }
 
-/// Returns the parts: vCPUs, exits and accesses, notifications, other threads, tasks that ran while vCPUs and threads
-/// waited.
-pub fn parts(named: &NamedCounts, layout: Layout) -> [Part; 5] {
+/// Returns the parts: vCPUs, their counters, exits and accesses, notifications, other threads, tasks that ran while
+/// vCPUs and threads waited.
+pub fn parts(named: &NamedCounts, layout: Layout) -> [Part; 6] {
     let ns = named.interval_ns;
     let (of_vcpus, of_exits, of_behind) = (vcpus(), exits(), behind());
     let of_threads = threads();
@@ -390,6 +419,9 @@ pub fn parts(named: &NamedCounts, layout: Layout) -> [Part; 5] {
     let rows = of_exits.view(Views::TERMINAL);
     let notifications_view = of_exits.view(NOTIFICATIONS);
     let waits = of_behind.view(Views::TERMINAL);
+    let of_counters = counter_columns();
+    let counts = of_counters.view(Views::TERMINAL);
+    let counted = all(&named.counters, ns).map(|row| counts.line(&row, layout));
     let vcpus = all(&named.vcpus, ns).map(|row| states.line(&row, layout));
     let exits = all(&named.rows, ns).map(|row| rows.line(&row, layout));
     let notified = notifications(named).map(|row| notifications_view.line(&row, layout));
@@ -400,6 +432,11 @@ pub fn parts(named: &NamedCounts, layout: Layout) -> [Part; 5] {
             title: "vCPUs: per cent of time by state",
             head: states.head(),
             lines: vcpus.collect(),
+        },
+        Part {
+            title: "cycles, instructions and cache misses of vCPUs (Mc: million cycles)",
+            head: counts.head(),
+            lines: counted.collect(),
         },
         Part {
             title: "exits and accesses",

@@ -1,6 +1,7 @@
 //! What is counted live, in the text format that Prometheus reads
 //! (<https://prometheus.io/docs/instrumenting/exposition_formats/>, version 0.0.4).
 
+mod counters;
 mod health;
 mod text;
 
@@ -10,6 +11,7 @@ use std::fmt::Write;
 use counts::{DurationBuckets, NamedCounts, NamedRow, RowOwner};
 use model::State;
 
+use counters::CounterTotals;
 pub use health::{CountingHealth, ServingHealth};
 use text::{head, label, seconds};
 
@@ -36,6 +38,7 @@ const STATES: [(&str, State); State::COUNT] = [
 #[derive(Debug, Default)]
 pub struct Metrics {
     exported_ns: HashMap<(RowOwner, State), u64>,
+    counters: CounterTotals,
 }
 
 fn labels(whose: &RowOwner) -> String {
@@ -60,6 +63,7 @@ impl Metrics {
         waits(&mut out, named);
         threads(&mut out, named);
         polls(&mut out, named);
+        self.counters.text(&mut out, named);
         head(
             &mut out,
             "trapline_dropped_total",

@@ -13,7 +13,8 @@ use crate::options::values::with_unit;
 #[command(
     after_help = TOP_HELP,
     mut_arg("format", |arg| arg.help(
-        "With --once: print tables for people, JSON, or exits and accesses as comma-separated values."
+        "With --once: print tables for people, JSON, or comma-separated values: of exits and accesses, with --counters \
+         of these."
     ))
 )]
 pub(crate) struct TopArgs {
@@ -42,6 +43,12 @@ pub(crate) struct TopArgs {
     /// for.
     #[arg(long)]
     pub events: bool,
+
+    /// Count cycles, instructions and cache misses of each vCPU as well, of its guest apart from the host, and its page
+    /// faults, as 'trapline record --counters' does. Reading them interrupts each vCPU that runs, up to three times an
+    /// interval, and they take six of the processor's counters.
+    #[arg(long)]
+    pub counters: bool,
 
     /// Read where the VM's devices are from FILE, the output of 'info mtree' in QEMU's monitor. It names I/O ports and
     /// MMIO addresses. Without it, names come from the defaults of QEMU's machines.
@@ -96,11 +103,17 @@ This needs Linux 5.8 or later, KVM's events (the module is loaded), tracefs, and
 Without CAP_BPF, or where the kernel allows no BPF, the same is counted out of events that the kernel writes to rings, \
 which costs more; what it says first is how it counts, and why. On a terminal, ? shows the keys.
 
+With --counters each vCPU has million cycles in its guest and on the host (Mc), instructions per cycle (IPC) and cache \
+misses of 1,000 instructions, as 'trapline counters' has them. They are differences of two readings. Where events took \
+turns on the processor's counters, they are scaled up by the share of the time in which they were counted ('counted'). \
+A machine without a PMU, as most virtual machines, counts page faults alone.
+
 Examples:
   trapline top
   trapline top --vm web
   trapline top --once --interval 10s --by vm
   trapline top --events --mtree mtree.txt
+  trapline top --counters --vm web
   trapline top --once --format json | jq '.vcpus[] | {vm_name, vcpu, runnable_ns}'
   trapline top --prometheus 9435";
 

@@ -48,7 +48,10 @@ pub(crate) fn run(args: &TopArgs) -> Result<()> {
         return exporter::serve_for_another();
     }
     let sockets = args.prometheus.as_ref().map(exporter::bind).transpose()?;
-    let watch = Watch::start(args.mtree.as_deref(), args.events)?;
+    let mut watch = Watch::start(args.mtree.as_deref(), args.events)?;
+    if args.counters {
+        watch.count_threads()?;
+    }
     // The process that speaks HTTP becomes another user, also where programs that are started gain nothing
     // (no_new_privs), and is ended where it does not end itself.
     let of_server = CapabilitySet::SETUID | CapabilitySet::SETGID | CapabilitySet::KILL;
@@ -106,7 +109,10 @@ fn once(mut watch: Watch, args: &TopArgs, choice: &Choice) -> Result<()> {
             text
         },
         || top::document(&named),
-        |_| top::csv(&named),
+        |_| match args.counters {
+            true => top::counters_csv(&named),
+            false => top::csv(&named),
+        },
     )
 }
 

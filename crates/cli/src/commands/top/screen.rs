@@ -169,6 +169,7 @@ impl View {
         let mut named = self.named.clone();
         let wanted = |vm: &str| vm.contains(self.filter.as_str());
         named.vcpus.retain(|vcpu| wanted(&vcpu.whose.vm));
+        named.counters.retain(|one| wanted(&one.whose.vm));
         named.rows.retain(|row| wanted(&row.whose.vm));
         named.threads.retain(|one| wanted(&one.whose.vm));
         named.behind.retain(|one| wanted(&one.whose.vm));
@@ -189,11 +190,8 @@ impl View {
 
     fn status(&self, named: &NamedCounts) -> String {
         let vms = {
-            let mut vms: Vec<&str> = named
-                .vcpus
-                .iter()
-                .map(|vcpu| vcpu.whose.vm.as_str())
-                .collect();
+            let vms = named.vcpus.iter().map(|vcpu| vcpu.whose.vm.as_str());
+            let mut vms: Vec<&str> = vms.collect();
             vms.dedup();
             vms.len()
         };
@@ -242,7 +240,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, view: &View) {
     };
     let parts = top::parts(&named, layout);
     let lines = |part: &top::Part| part.lines.len() as u16;
-    let [vcpus, exits, notifications, threads, behind] = &parts;
+    let [vcpus, counters, exits, notifications, threads, behind] = &parts;
     // vCPUs and what stands last have as much as they need up to a part of the screen, and exits the rest.
     let third = area.height / 3;
     let sized = |part: &top::Part, most: u16| match part.lines.is_empty() {
@@ -254,6 +252,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, view: &View) {
         (behind, eighth),
         (threads, eighth),
         (notifications, eighth),
+        (counters, third / 2),
         (vcpus, third),
     ];
     let mut heights = others.map(|(part, most)| sized(part, most));
@@ -269,23 +268,31 @@ pub(super) fn draw(frame: &mut Frame<'_>, view: &View) {
         *height += more;
         spare -= more;
     }
-    let [of_behind, of_threads, of_notifications, of_vcpus] = heights.map(Constraint::Length);
+    let [
+        of_behind,
+        of_threads,
+        of_notifications,
+        of_counters,
+        of_vcpus,
+    ] = heights.map(Constraint::Length);
     let one = Constraint::Length(1);
     let rest = Constraint::Min(3);
     let areas = Areas::vertical([
         one,
         of_vcpus,
+        of_counters,
         rest,
         of_notifications,
         of_threads,
         of_behind,
         one,
     ]);
-    let [status, a, b, c, d, e, foot] = areas.areas(area);
+    let [status, a, counted, b, c, d, e, foot] = areas.areas(area);
     let bold = Style::new().add_modifier(Modifier::BOLD);
     frame.render_widget(Line::styled(view.status(&named), bold), status);
     for (part, area, from) in [
         (vcpus, a, 0),
+        (counters, counted, 0),
         (exits, b, view.from),
         (notifications, c, 0),
         (threads, d, 0),

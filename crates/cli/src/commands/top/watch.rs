@@ -1,13 +1,15 @@
 //! Counting, in the kernel or out of its rings, and who the vCPUs are.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
-use anyhow::{Result, anyhow};
+use analysis::ThreadCounts;
+use anyhow::{Context, Result, anyhow};
 use counts::{Choice, CountingWay, NamedCounts, Snapshot};
 use devices::AddressNames;
 use facts::{Facts, ReportedVm};
 use live::{LiveError, LiveOptions, LivePrograms};
+use record::ThreadCounters;
 use rustix::thread::{CapabilitySet, CapabilitySets};
 use rustix::time::{ClockId, clock_gettime};
 use session::DeviceNames;
@@ -21,6 +23,9 @@ fn now_ns() -> u64 {
     let rest = u64::try_from(now.tv_nsec).unwrap_or(0);
     seconds * 1_000_000_000 + rest
 }
+
+/// What an error of the counters begins with.
+const NO_COUNTERS: &str = "--counters";
 
 /// Who counts.
 #[derive(Debug)]
@@ -38,6 +43,8 @@ pub(in crate::commands) struct Watch {
     /// Processes of VMs that had ended when it was looked last: they are among the facts until the next look.
     ended: HashSet<i32>,
     devices: Option<DeviceNames>,
+    /// Counters of the vCPUs, where they are asked for.
+    counters: Option<ThreadCounters>,
     last: Snapshot,
 }
 
@@ -66,8 +73,34 @@ impl Watch {
             facts,
             ended: HashSet::new(),
             devices,
+            counters: None,
             last,
         })
+    }
+
+    /// Begins to count cycles, instructions, cache misses and page faults of the vCPUs that are known.
+    pub(super) fn count_threads(&mut self) -> Result<()> {
+        let vcpus = live::seeds(&self.facts);
+        let tids: Vec<i32> = vcpus.iter().map(|vcpu| vcpu.tid).collect();
+        let counters = ThreadCounters::of_threads(&tids).context(NO_COUNTERS)?;
+        self.counters = Some(counters);
+        Ok(())
+    }
+
+    /// Returns what the counters of vCPUs have counted.
+    fn counted(&self) -> Result<BTreeMap<i32, ThreadCounts>> {
+        let mut threads: BTreeMap<i32, ThreadCounts> = BTreeMap::new();
+        let readings = self.counters.as_ref().map(ThreadCounters::counted);
+        for one in readings
+            .transpose()
+            .context(NO_COUNTERS)?
+            .into_iter()
+            .flatten()
+        {
+            let thread = threads.entry(one.tid).or_default();
+            thread.add(one.event, one.mode, one.value, one.times_ns);
+        }
+        Ok(threads)
     }
 
     /// Gives away what the process may do and counting needs no more, but for what is `also` needed as far as it is
@@ -79,7 +112,12 @@ impl Watch {
             Counter::Programs(_) => CapabilitySet::BPF,
             Counter::Rings(_) => CapabilitySet::empty(),
         };
-        let left = left | effective & also;
+        // Counters of vCPUs that are found later are still to be opened.
+        let counting = match self.counters {
+            Some(_) => CapabilitySet::PERFMON,
+            None => CapabilitySet::empty(),
+        };
+        let left = left | effective & (also | counting);
         if effective.contains(left) {
             // Whether giving the rest away succeeds or not, everything works.
             let _ = rustix::thread::set_capabilities(
@@ -102,6 +140,12 @@ impl Watch {
         self.forget(&gone)?;
         let (vcpus, threads) = (live::seeds(&facts), live::thread_seeds(&facts));
         self.remember(facts);
+        if let Some(counters) = &mut self.counters {
+            let followed = self.last.vcpus.iter().map(|vcpu| vcpu.tid);
+            let known = vcpus.iter().map(|vcpu| vcpu.tid);
+            let tids: Vec<i32> = known.chain(followed).collect();
+            counters.follow(&tids).context(NO_COUNTERS)?;
+        }
         match &mut self.counter {
             Counter::Programs(live) => {
                 live.follow(&vcpus, &threads, now_ns())?;
@@ -148,10 +192,11 @@ impl Watch {
 
     /// Returns what was counted since the beginning. What ended is reported once.
     pub(super) fn total(&mut self) -> Result<Snapshot> {
-        let now = match &mut self.counter {
+        let mut now = match &mut self.counter {
             Counter::Programs(live) => live.snapshot(now_ns())?,
             Counter::Rings(rings) => rings.snapshot()?,
         };
+        now.counters = self.counted()?;
         self.last = now.clone();
         self.forget(&now.ended())?;
         Ok(now)
@@ -194,6 +239,8 @@ impl Watch {
             ),
             Counter::Rings(_) => {}
         }
+        let missing = self.counters.iter().flat_map(ThreadCounters::missing);
+        warnings.extend(missing.map(|(events, why)| format!("{events} are not counted: {why}")));
         if let Some(text) = self.devices.as_ref().and_then(DeviceNames::mtree) {
             let (_, notes) = AddressNames::builtin(devices::Arch::Other).with_mtree(text);
             warnings.extend(notes.into_iter().map(|note| format!("info mtree: {note}")));
