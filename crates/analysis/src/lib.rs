@@ -77,6 +77,7 @@ mod unknowable;
 mod unmaps;
 mod vcpu_rows;
 mod vcpus;
+mod virtqueues;
 mod vmm_sleeps;
 mod waits;
 mod walk_costs;
@@ -112,7 +113,10 @@ pub use ipis::{IpiDistance, IpiDistanceRow, IpiSums, Ipis, IpisReport};
 pub use irqs::{GicIrq, IrqRow, Irqs, IrqsReport};
 pub use main_loops::{MainLoopRow, MainLoops};
 pub use moves::{Moves, MovesRow, Runs};
-pub use names::{builtin_names, known_devices, name_access, name_causes, name_rows, with_used};
+pub use names::{
+    builtin_names, is_notification_register, known_devices, name_access, name_causes, name_rows,
+    with_used,
+};
 pub use nested::{NestedExits, NestedExitsReport};
 pub use open_lanes::OpenLanes;
 pub use perftables::{
@@ -160,6 +164,9 @@ pub use unknowable::{Unknowable, known_amount, unknowable};
 pub use unmaps::{UnmapRow, Unmaps, UnmapsReport};
 pub use vcpu_rows::{CpuHolder, UserCause, VcpuRow, VcpusReport};
 pub use vcpus::{LISTED, Vcpus};
+pub use virtqueues::{
+    VirtqueueRow, VirtqueueSource, VirtqueueTraffic, Virtqueues, VirtqueuesReport,
+};
 pub use vmm_sleeps::{VmmSleeps, VmmSleepsRow};
 pub use waits::{CpuOwner, Crowd, VcpuWaits, WaitsReport};
 pub use walk_costs::{WalkCost, WalkCosts, WalkTimes};

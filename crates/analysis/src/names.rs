@@ -81,6 +81,11 @@ pub fn name_access(access: &GuestAccess, names: &AddressNames) -> Option<String>
     name.map(|name| name.to_string())
 }
 
+/// Returns whether a register of that name is one by which a guest notifies a virtio device of a queue.
+pub fn is_notification_register(name: &str) -> bool {
+    name.contains("notify")
+}
+
 /// Names what vCPUs were in the VMM for, as far as it is known.
 pub fn name_causes(report: &mut VcpusReport, names: &AddressNames) {
     for cause in report.rows.iter_mut().flat_map(|row| &mut row.user) {

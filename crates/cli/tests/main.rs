@@ -77,6 +77,7 @@ mod system_registers;
 mod tickets;
 mod ticks;
 mod top;
+mod virtqueues;
 mod watch_command;
 mod why_command;
 mod wrong_inputs;

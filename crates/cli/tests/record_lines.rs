@@ -14,6 +14,7 @@ fn question(needs: RecordNeeds) -> Question {
         RecordNeeds::Sched => Question::Sched,
         RecordNeeds::Paths => Question::Paths,
         RecordNeeds::Stacks => Question::Stacks,
+        RecordNeeds::Virtqueues => Question::Virtqueues,
     }
 }
 
@@ -159,6 +160,10 @@ fn what_did_not_occur_is_not_what_was_not_recorded() {
         (&["exits", &sched][..], "'trapline record --for exits'"),
         (&["vcpus", &sched], "'trapline record --for exits'"),
         (&["irqs", &sched], "'trapline record --for paths'"),
+        (
+            &["virtqueues", &sched],
+            "'trapline record --for virtqueues'",
+        ),
         (&["sched", &exits], "'trapline record --for sched'"),
         (&["flame", &exits], "'trapline record --for stacks'"),
         (

@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use analysis::{ExitTable, LISTED, ThreadCounts, access_key, builtin_names, name_access};
+use analysis::{
+    ExitTable, LISTED, ThreadCounts, access_key, builtin_names, is_notification_register,
+    name_access,
+};
 use event::{ExitReason, Isa};
 use facts::Facts;
 use model::{GuestAccess, Times};
@@ -79,7 +82,7 @@ impl NamedRow {
         let written = self.table == RowTable::FastMmio
             || self.key.ends_with(":W")
             || self.key.ends_with(":POUT");
-        self.table == RowTable::FastMmio || (written && register.contains("notify"))
+        self.table == RowTable::FastMmio || (written && is_notification_register(register))
     }
 }
 

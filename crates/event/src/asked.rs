@@ -126,3 +126,10 @@ pub const PATH_EVENTS: &[AskedEvents] = &[
         names: &["cpu_idle"],
     },
 ];
+/// The same for what went through virtqueues, beside exits' accesses: frames of a guest's interfaces or of tap devices,
+/// two for each (`include/trace/events/net.h`).
+pub const QUEUE_EVENTS: &[AskedEvents] = &[AskedEvents {
+    arch: None,
+    system: "net",
+    names: &["net_dev_xmit", "netif_receive_skb"],
+}];

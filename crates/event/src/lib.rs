@@ -42,7 +42,7 @@ mod text_reasons;
 mod vocabulary;
 mod workqueue;
 
-pub use asked::{AskedEvents, EXIT_EVENTS, PATH_EVENTS, SCHED_EVENTS};
+pub use asked::{AskedEvents, EXIT_EVENTS, PATH_EVENTS, QUEUE_EVENTS, SCHED_EVENTS};
 pub use chain::{CallChain, USER_DEFERRED};
 pub use cost::RecordingCost;
 pub use cpuset::{MAX_CPUS, cpu_index};

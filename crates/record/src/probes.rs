@@ -25,7 +25,29 @@ const NAME: usize = 63;
 ///
 /// `irqfd_wakeup` (`virt/kvm/eventfd.c`) gets the entry of the irqfd in its eventfd's queue, which no other irqfd has:
 /// one of a device's interrupts. The kernel of arm64 has no event for it.
-const ARGUMENTS: [(&str, &str); 1] = [("irqfd_wakeup", "irqfd=$arg1")];
+///
+/// Functions of `drivers/virtio/virtio_ring.c` get a queue (`struct virtqueue`, `include/linux/virtio.h`): behind its
+/// list and its callback it has its name, its device, whose first member is its number, and its own number. This has
+/// been so since before Linux 4.20, and takes no BTF.
+///
+/// `vhost_add_used_and_signal_n` (`drivers/vhost/vhost.c`) gets its queue and how many buffers; from Linux 6.18 on that
+/// is the fifth argument.
+const ARGUMENTS: [(&str, &str); 12] = [
+    ("irqfd_wakeup", "irqfd=$arg1"),
+    ("vhost_add_used_and_signal_n", "vq=$arg2 n4=$arg4 n5=$arg5"),
+    ("vhost_add_used_and_signal", "vq=$arg2"),
+    ("virtqueue_add_sgs", QUEUE),
+    ("virtqueue_add_outbuf", QUEUE),
+    ("virtqueue_add_inbuf", QUEUE),
+    ("virtqueue_add_inbuf_ctx", QUEUE),
+    ("virtqueue_add_outbuf_premapped", QUEUE),
+    ("virtqueue_add_inbuf_premapped", QUEUE),
+    ("virtqueue_notify", QUEUE),
+    ("virtqueue_get_buf", QUEUE),
+    ("virtqueue_get_buf_ctx", QUEUE),
+];
+/// Device, number and name of the queue that is a function's first argument.
+const QUEUE: &str = "virtio=+0(+32($arg1)):u32 queue=+40($arg1):u32 name=+0(+24($arg1)):string";
 
 /// Where a probe is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use std::env::consts::ARCH;
 
-use event::{AskedEvents, EXIT_EVENTS, PATH_EVENTS, SCHED_EVENTS};
+use event::{AskedEvents, EXIT_EVENTS, PATH_EVENTS, QUEUE_EVENTS, SCHED_EVENTS};
 
 use crate::plan::PlannedEvent;
 
@@ -23,6 +23,10 @@ pub enum Question {
     GuestIo,
     /// Within a guest: when a program asked to send, and when it had what it received.
     GuestSockets,
+    /// On a host: how often guests notified virtio devices, what their back ends gave back, and tap devices' frames.
+    Virtqueues,
+    /// Within a guest: what went through its virtqueues.
+    GuestVirtqueues,
 }
 
 /// Samples of call chains a second: not a divisor of common timers, so that they are not met in step. perf's own
@@ -133,8 +137,62 @@ const GUEST_SOCKETS: &[AskedEvents] = &[AskedEvents {
     ],
 }];
 
+/// Writes by which guests notify devices. Exits have these events too.
+const NOTIFICATIONS: &[AskedEvents] = &[
+    AskedEvents {
+        arch: None,
+        system: "kvm",
+        names: &["kvm_mmio"],
+    },
+    AskedEvents {
+        arch: Some("x86_64"),
+        system: "kvm",
+        names: &["kvm_pio", "kvm_fast_mmio"],
+    },
+];
+
+/// Requests to a guest's disks, and interrupts of its devices, which have the queue in their names.
+const GUEST_DEVICES: &[AskedEvents] = &[
+    AskedEvents {
+        arch: None,
+        system: "block",
+        names: &["block_rq_issue", "block_rq_complete"],
+    },
+    AskedEvents {
+        arch: None,
+        system: "irq",
+        names: &["irq_handler_entry"],
+    },
+];
+
+/// Functions by which vhost gives buffers back (`drivers/vhost/vhost.c`), a back end interrupts its guest
+/// (`virt/kvm/eventfd.c`), and a tap device takes a frame (`drivers/net/tun.c`).
+const BACK_ENDS: &[&str] = &[
+    "vhost_add_used_and_signal_n",
+    "vhost_add_used_and_signal",
+    "irqfd_wakeup",
+    "tun_get_user",
+];
+
+/// Functions by which a driver gives a queue buffers, notifies the device and takes them back
+/// (`drivers/virtio/virtio_ring.c`). Those of buffers that are mapped already are of Linux 6.14.
+const DRIVERS: &[&str] = &[
+    "virtqueue_add_sgs",
+    "virtqueue_add_outbuf",
+    "virtqueue_add_inbuf",
+    "virtqueue_add_inbuf_ctx",
+    "virtqueue_add_outbuf_premapped",
+    "virtqueue_add_inbuf_premapped",
+    "virtqueue_notify",
+    "virtqueue_get_buf",
+    "virtqueue_get_buf_ctx",
+    "r:virtqueue_get_buf__return virtqueue_get_buf ret=$retval",
+    "r:virtqueue_get_buf_ctx__return virtqueue_get_buf_ctx ret=$retval",
+];
+
 impl Question {
-    /// All questions about a host, in the order in which they are listed.
+    /// Those questions about a host that `all` stands for, in the order in which they are listed. Virtqueues cost a
+    /// probe or more for each packet, and are for who asks.
     pub const ALL: [Question; 4] = [
         Question::Exits,
         Question::Sched,
@@ -152,6 +210,8 @@ impl Question {
     pub fn probes(self) -> &'static [&'static str] {
         match self {
             Question::Paths => &["irqfd_wakeup", "irqfd_inject", "tun_get_user", "handle_tx"],
+            Question::Virtqueues => BACK_ENDS,
+            Question::GuestVirtqueues => DRIVERS,
             _ => &[],
         }
     }
@@ -166,6 +226,8 @@ impl Question {
             Question::GuestCpus => &[GUEST_CPUS],
             Question::GuestIo => &[GUEST_IO],
             Question::GuestSockets => &[GUEST_SOCKETS],
+            Question::Virtqueues => &[NOTIFICATIONS, QUEUE_EVENTS],
+            Question::GuestVirtqueues => &[QUEUE_EVENTS, GUEST_DEVICES],
         }
     }
 }

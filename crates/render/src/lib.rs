@@ -68,6 +68,7 @@ pub mod tickets;
 mod times;
 pub mod top;
 pub mod vcpus;
+pub mod virtqueues;
 mod vms;
 pub mod walk_costs;
 
@@ -211,6 +212,7 @@ fn irq_tables() -> Vec<(&'static str, String)> {
 #[cfg(test)]
 fn live_tables() -> Vec<(&'static str, String)> {
     vec![
+        ("`virtqueues`: `rows`", virtqueues::columns().described()),
         ("`top`: `vcpus`", top::vcpus().described()),
         ("`top`: `rows`, `notifications`", top::exits().described()),
         ("`top`: `threads`", top::threads().described()),

@@ -1,6 +1,6 @@
 //! Which `trapline record` line records what a recording does not have: the one owner of that.
 
-use event::{AskedEvents, EXIT_EVENTS, PATH_EVENTS, SCHED_EVENTS};
+use event::{AskedEvents, EXIT_EVENTS, PATH_EVENTS, QUEUE_EVENTS, SCHED_EVENTS};
 
 /// What `trapline record --for` takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -13,6 +13,8 @@ pub enum RecordNeeds {
     Paths,
     /// Call chains.
     Stacks,
+    /// What went through virtqueues.
+    Virtqueues,
 }
 
 impl RecordNeeds {
@@ -23,6 +25,7 @@ impl RecordNeeds {
             RecordNeeds::Sched => "sched",
             RecordNeeds::Paths => "paths",
             RecordNeeds::Stacks => "stacks",
+            RecordNeeds::Virtqueues => "virtqueues",
         }
     }
 
@@ -40,10 +43,11 @@ impl RecordNeeds {
 }
 
 /// The questions, and the events that each opens beside those before it.
-const OPENED: [(RecordNeeds, &[AskedEvents]); 3] = [
+const OPENED: [(RecordNeeds, &[AskedEvents]); 4] = [
     (RecordNeeds::Exits, EXIT_EVENTS),
     (RecordNeeds::Sched, SCHED_EVENTS),
     (RecordNeeds::Paths, PATH_EVENTS),
+    (RecordNeeds::Virtqueues, QUEUE_EVENTS),
 ];
 
 /// Returns the events that the questions of `trapline record --for` open, each with the question.

@@ -72,6 +72,7 @@ mod tickets;
 mod time;
 mod user_functions;
 mod user_stacks;
+mod virtqueues;
 mod walk_costs;
 mod watch;
 mod window;
@@ -106,6 +107,7 @@ pub use tables::{PrintedTables, describe};
 pub use tickets::{TicketFile, scores_before};
 pub use time::{TimeError, TimeRange};
 pub use user_functions::UserFunctions;
+pub use virtqueues::RecordingVirtqueues;
 pub use watch::PathWatch;
 
 use std::path::{Path, PathBuf};

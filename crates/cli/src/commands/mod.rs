@@ -26,6 +26,7 @@ pub(crate) mod salvage;
 pub(crate) mod sched;
 pub(crate) mod top;
 pub(crate) mod vcpus;
+mod virtqueues;
 pub(crate) mod watch;
 pub(crate) mod why;
 
@@ -55,6 +56,8 @@ pub(crate) enum Command {
     Vcpus(vcpus::VcpusArgs),
     /// Count the interrupts of each vCPU by vector (accepted, posted, injected), on arm64 by INTID.
     Irqs(irqs::IrqsArgs),
+    /// Count what went through virtqueues: buffers, notifications, interrupts, frames and bytes by device and queue.
+    Virtqueues(virtqueues::VirtqueuesArgs),
     /// Show cycles, instructions per cycle and cache misses of each vCPU, in its guest and in the host.
     Counters(counters::CountersArgs),
     /// Show latency paths (interrupts, wake-ups, I/O) stage by stage, and what slow instances have in common.
@@ -111,6 +114,7 @@ impl Command {
             Command::Sched(args) => sched::run(args),
             Command::Top(args) => top::run(args),
             Command::Vcpus(args) => vcpus::run(args),
+            Command::Virtqueues(args) => virtqueues::run(args),
             Command::Watch(args) => watch::run(args),
             Command::Why(args) => why::run(args),
         }

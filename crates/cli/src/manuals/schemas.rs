@@ -13,7 +13,7 @@ use render::schema::{HasShape, Shape};
 use render::{
     bench, bench_compare, compare, compare_each, console, counters, diagnose, exits, flame,
     flame_diff, flame_folded, info, irqs, json, overhead, paths, paths_instance, redact, rules,
-    salvage, top, vcpus, walk_costs,
+    salvage, top, vcpus, virtqueues, walk_costs,
 };
 use serde_json::Value;
 
@@ -58,6 +58,7 @@ fn documents() -> Vec<(&'static str, Shape, bool)> {
         ("info", info::InfoDocument::<'static>::shape(), true),
         ("irqs", irqs::IrqsDocument::shape(), true),
         ("counters", counters::CountersDocument::shape(), true),
+        ("virtqueues", virtqueues::VirtqueuesDocument::shape(), true),
         ("overhead", overhead::OverheadDocument::shape(), false),
         (
             "paths",

@@ -225,6 +225,10 @@ pub(crate) enum RecordPurpose {
     Stacks,
     /// All of these.
     All,
+    /// What went through virtqueues, seen from outside: notifications, vhost's buffers, tap devices' frames; in a guest
+    /// buffers, notifications, interrupts, frames and requests of its virtio devices. It costs a probe or more for each
+    /// packet.
+    Virtqueues,
     /// None of these: no more than what --event, --probe, --function and --pair name.
     Named,
 }

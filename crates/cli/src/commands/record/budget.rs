@@ -93,7 +93,13 @@ impl RecordingTrial {
 
 /// Takes one of several questions away, the one that can be missed first. Returns it; `None` where one alone is left.
 pub(super) fn leave_out(asked: &mut Vec<Question>) -> Option<Question> {
-    const ORDER: [Question; 3] = [Question::Stacks, Question::Paths, Question::Sched];
+    const ORDER: [Question; 5] = [
+        Question::GuestVirtqueues,
+        Question::Virtqueues,
+        Question::Stacks,
+        Question::Paths,
+        Question::Sched,
+    ];
     if asked.len() < 2 {
         return None;
     }
@@ -107,6 +113,8 @@ fn name(question: Question) -> &'static str {
         Question::Stacks => "stacks",
         Question::Paths => "paths",
         Question::Sched => "sched",
+        Question::Virtqueues => "virtqueues",
+        Question::GuestVirtqueues => "virtqueues in this guest",
         _ => "exits",
     }
 }

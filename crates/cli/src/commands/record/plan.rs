@@ -16,8 +16,21 @@ pub(super) fn asked(args: &RecordArgs) -> Vec<Question> {
     match args.questions.as_slice() {
         [] => vec![Question::Exits, Question::Sched, Question::Paths],
         some if some.contains(&RecordPurpose::All) => Question::ALL.to_vec(),
-        some => some.iter().filter_map(|one| question(*one)).collect(),
+        some => {
+            let asked = some.iter().filter_map(|one| question(*one));
+            let mut asked: Vec<Question> = asked.collect();
+            if asked.contains(&Question::Virtqueues) && has_virtio() {
+                asked.push(Question::GuestVirtqueues);
+            }
+            asked
+        }
     }
+}
+
+/// Returns whether this machine has virtio devices itself, as guests have.
+fn has_virtio() -> bool {
+    let devices = std::fs::read_dir("/sys/bus/virtio/devices");
+    devices.is_ok_and(|mut devices| devices.next().is_some())
 }
 
 /// Returns the probes that are to be made: those of what is asked, and the user's own, as tracefs takes them.
@@ -142,6 +155,7 @@ fn question(asked: RecordPurpose) -> Option<Question> {
         RecordPurpose::Sched => Some(Question::Sched),
         RecordPurpose::Paths => Some(Question::Paths),
         RecordPurpose::Stacks => Some(Question::Stacks),
+        RecordPurpose::Virtqueues => Some(Question::Virtqueues),
         RecordPurpose::All | RecordPurpose::Named => None,
     }
 }

@@ -1,0 +1,536 @@
+//! What went through a VM's virtqueues: buffers, notifications, interrupts, frames and bytes, by device and queue.
+//!
+//! A guest's driver adds buffers to a queue, notifies the device, and takes the used ones back; the device's back
+//! end interrupts the guest (Virtio specification 1.2, section 2.6). Each is seen elsewhere: inside the guest the
+//! driver's functions, interrupts, frames of interfaces and requests to disks; outside writes of notification
+//! registers, the back end's threads, and frames of tap devices. A row has no number of another place.
+//!
+//! Bytes are those of frames and of requests, not of the ring: the ring's have virtio's headers too.
+
+mod device_names;
+mod fields;
+mod row;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use devices::AddressNames;
+use event::{Data, Event, EventType, Isa, MmioAccess, index_of};
+use model::{GuestAccess, Vm};
+use rustc_hash::FxHashMap;
+
+use crate::analysis::{Analysis, Context, EventDetail, FilterScope, GuestEvent, Needs, WalkState};
+use crate::exits::access_key;
+use crate::names::{is_notification_register, name_access};
+
+pub use row::{VirtqueueRow, VirtqueueSource, VirtqueueTraffic, VirtqueuesReport};
+
+use device_names::{is_tap, isa_of, of_handler};
+use fields::{BackEndFields, DriverCall, QueueFields, text, used_at_once};
+
+/// Devices and queues that are kept, and writes by address.
+const MAX_ROWS: usize = 1 << 12;
+/// Threads whose calls are followed.
+const MAX_CALLS: usize = 1 << 12;
+/// A queue's number in a notification is below this; other values are not one of a queue.
+const MAX_QUEUE: u64 = 1 << 10;
+
+/// Whose row it is: the machine it was seen on, the thread where that says which VM it is, and what it is called.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct QueueKey {
+    machine: u16,
+    source: VirtqueueSource,
+    tid: Option<i32>,
+    device: String,
+    queue: Option<String>,
+}
+
+/// What was counted of it.
+#[derive(Debug, Clone, Default)]
+struct QueueSums {
+    added: Option<u64>,
+    used: Option<u64>,
+    notifications: Option<u64>,
+    interrupts: Option<u64>,
+    sent: Option<VirtqueueTraffic>,
+    received: Option<VirtqueueTraffic>,
+    /// Of completions, which count where no issues were recorded.
+    completed: [Option<VirtqueueTraffic>; 2],
+    /// The thread that last brought a frame of it, which works for the VM.
+    brought_by: Option<i32>,
+}
+
+fn more(sum: &mut Option<u64>, count: u64) {
+    *sum = Some(sum.unwrap_or(0).saturating_add(count));
+}
+
+/// A register that was written, by which thread, and the queue that the value may be.
+type WriteKey = (i32, GuestAccess, Option<u64>);
+
+/// A call of the driver's that has not returned.
+#[derive(Debug, Clone)]
+struct OpenCall {
+    key: QueueKey,
+    depth: u8,
+}
+
+/// Counts what went through virtqueues.
+#[derive(Debug, Default)]
+pub struct Virtqueues {
+    kinds: Vec<Option<(u16, QueueFields)>>,
+    rows: BTreeMap<QueueKey, QueueSums>,
+    writes: FxHashMap<(WriteKey, bool), u64>,
+    calls: FxHashMap<(u16, i32), OpenCall>,
+    /// A vCPU's thread of each guest whose recording is there, by the guest's machine.
+    guests: FxHashMap<u16, i32>,
+    /// The first and the last event of each machine.
+    spans: FxHashMap<u16, (u64, u64)>,
+    /// Of which kinds of rows the leading recording has events.
+    sources: BTreeSet<VirtqueueSource>,
+    beyond: u64,
+    unpaired: u64,
+    recorded: bool,
+    issues: bool,
+    isa: Option<Isa>,
+}
+
+impl Virtqueues {
+    /// Returns one that has seen nothing. `guests` are the machines of guests' recordings, each with the thread of
+    /// one of its vCPUs.
+    pub fn new(guests: impl IntoIterator<Item = (u16, i32)>) -> Virtqueues {
+        Virtqueues {
+            guests: guests.into_iter().collect(),
+            ..Virtqueues::default()
+        }
+    }
+
+    fn learn(&mut self, ty: &EventType<'_>) -> bool {
+        if ty.machine == 0 {
+            self.isa = self.isa.or(isa_of(ty.name));
+        }
+        let fields = QueueFields::of(ty);
+        let wanted = fields.is_some();
+        self.recorded |= wanted && ty.recorded;
+        if let Some(fields) = fields.as_ref().filter(|_| ty.recorded && ty.machine == 0) {
+            self.sources.insert(fields.source());
+        }
+        if let Some(QueueFields::Block { issues: true, .. }) = fields {
+            self.issues |= ty.recorded;
+        }
+        let index = index_of(ty.index);
+        if self.kinds.len() <= index {
+            self.kinds.resize_with(index + 1, || None);
+        }
+        self.kinds[index] = fields.map(|fields| (ty.machine, fields));
+        wanted
+    }
+
+    fn sums(&mut self, key: QueueKey) -> Option<&mut QueueSums> {
+        if self.rows.len() >= MAX_ROWS && !self.rows.contains_key(&key) {
+            self.beyond += 1;
+            return None;
+        }
+        Some(self.rows.entry(key).or_default())
+    }
+
+    fn wrote(&mut self, tid: i32, access: GuestAccess, value: Option<u64>, fast: bool) {
+        let queue = value.filter(|value| *value < MAX_QUEUE);
+        let key = ((tid, access, queue), fast);
+        if self.writes.len() >= MAX_ROWS && !self.writes.contains_key(&key) {
+            self.beyond += 1;
+            return;
+        }
+        *self.writes.entry(key).or_default() += 1;
+    }
+
+    fn take(&mut self, event: &Event<'_>, data: &Data) {
+        let index = index_of(event.ty.index);
+        let Some(kind) = self.kinds.get_mut(index) else {
+            return;
+        };
+        // The fields go back behind it: what they lead to changes the sums.
+        let Some((machine, fields)) = kind.take() else {
+            return;
+        };
+        let (from, to) = self
+            .spans
+            .entry(machine)
+            .or_insert((event.time, event.time));
+        (*from, *to) = (event.time.min(*from), event.time.max(*to));
+        self.count(machine, &fields, event, data);
+        if let Some(kind) = self.kinds.get_mut(index) {
+            *kind = Some((machine, fields));
+        }
+    }
+
+    fn count(&mut self, machine: u16, fields: &QueueFields, event: &Event<'_>, data: &Data) {
+        let key = |source, device, queue| QueueKey {
+            machine,
+            source,
+            tid: None,
+            device,
+            queue,
+        };
+        match fields {
+            QueueFields::Write => match data {
+                Data::KvmMmio(mmio) if mmio.access == MmioAccess::Write => {
+                    let access = GuestAccess::Mmio {
+                        gpa: mmio.gpa,
+                        write: true,
+                    };
+                    self.wrote(event.tid, access, Some(mmio.value), false);
+                }
+                Data::KvmPio(pio) if pio.write => {
+                    let access = GuestAccess::Port {
+                        port: pio.port,
+                        write: true,
+                    };
+                    self.wrote(event.tid, access, pio.value.map(u64::from), false);
+                }
+                _ => {}
+            },
+            QueueFields::FastMmio(address) => {
+                if let Some(gpa) = address.number(event, data) {
+                    let access = GuestAccess::Mmio { gpa, write: true };
+                    self.wrote(event.tid, access, None, true);
+                }
+            }
+            QueueFields::Frame { .. } | QueueFields::Block { .. } => {
+                self.transfer(machine, fields, event, data);
+            }
+            QueueFields::Handler(name) => {
+                let Some(name) = text(name, event, data) else {
+                    return;
+                };
+                if let Some((device, queue)) = of_handler(&name) {
+                    let key = key(VirtqueueSource::Driver, device, queue);
+                    if let Some(sums) = self.sums(key) {
+                        more(&mut sums.interrupts, 1);
+                    }
+                }
+            }
+            QueueFields::Driver(fields) if fields.call == DriverCall::Took => {
+                self.took((machine, event.tid), fields.took(event, data));
+            }
+            QueueFields::Driver(fields) => {
+                let (device, queue) = fields.queue(event, data);
+                let key = key(VirtqueueSource::Driver, device, queue);
+                match fields.call {
+                    DriverCall::Takes => self.takes((machine, event.tid), key),
+                    call => {
+                        let Some(sums) = self.sums(key) else { return };
+                        match call {
+                            DriverCall::Adds => more(&mut sums.added, 1),
+                            _ => more(&mut sums.notifications, 1),
+                        }
+                    }
+                }
+            }
+            QueueFields::BackEnd(fields) => self.back_end(machine, fields, event, data),
+        }
+    }
+
+    /// A back end takes a frame, gives buffers back or interrupts the guest.
+    fn back_end(&mut self, machine: u16, fields: &BackEndFields, event: &Event<'_>, data: &Data) {
+        let queue = match fields {
+            BackEndFields::Used { queue, .. } => queue.number(event, data),
+            _ => None,
+        };
+        let queue = queue.map(|address| format!("{address:#x}"));
+        let key = QueueKey {
+            machine,
+            source: VirtqueueSource::BackEnd,
+            tid: Some(event.tid),
+            device: String::new(),
+            queue,
+        };
+        let used = match fields {
+            BackEndFields::Used { count: None, .. } => Some(1),
+            BackEndFields::Used {
+                count: Some(count), ..
+            } => {
+                let [fourth, fifth] = count.as_ref();
+                used_at_once(fourth.number(event, data), fifth.number(event, data))
+            }
+            _ => None,
+        };
+        let Some(sums) = self.sums(key) else { return };
+        match fields {
+            BackEndFields::Used { .. } => {
+                if let Some(used) = used {
+                    more(&mut sums.used, used);
+                }
+            }
+            BackEndFields::Interrupts => more(&mut sums.interrupts, 1),
+            BackEndFields::Takes => sums.sent.get_or_insert_default().add(None),
+        }
+    }
+
+    /// A frame or a request goes one way.
+    fn transfer(&mut self, machine: u16, fields: &QueueFields, event: &Event<'_>, data: &Data) {
+        let key = |source, device| QueueKey {
+            machine,
+            source,
+            tid: None,
+            device,
+            queue: None,
+        };
+        match fields {
+            QueueFields::Frame {
+                sends,
+                interface,
+                bytes,
+                refused,
+            } => {
+                let Some(interface) = text(interface, event, data) else {
+                    return;
+                };
+                if interface == "lo" || refused.number(event, data).is_some_and(|rc| rc != 0) {
+                    return;
+                }
+                let bytes = bytes.number(event, data);
+                // What a tap device sends the guest receives.
+                let to_guest = *sends == is_tap(&interface);
+                let tid = event.tid;
+                if let Some(sums) = self.sums(key(VirtqueueSource::Frames, interface)) {
+                    let way = match to_guest {
+                        true => &mut sums.received,
+                        false => {
+                            sums.brought_by = Some(tid);
+                            &mut sums.sent
+                        }
+                    };
+                    way.get_or_insert_default().add(bytes);
+                }
+            }
+            QueueFields::Block { issues, fields } => {
+                let Some(request) = fields.read(event, data) else {
+                    return;
+                };
+                let device = format!("{}:{}", request.device.0, request.device.1);
+                let Some(sums) = self.sums(key(VirtqueueSource::Requests, device)) else {
+                    return;
+                };
+                let [written, read] = &mut sums.completed;
+                let (count, written, read) = match issues {
+                    true => (&mut sums.added, &mut sums.sent, &mut sums.received),
+                    false => (&mut sums.used, written, read),
+                };
+                more(count, 1);
+                for (goes, way) in [(request.writes, written), (request.reads, read)] {
+                    if goes {
+                        way.get_or_insert_default().add(request.bytes);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A used buffer is asked for. One of the two functions may call the other one.
+    fn takes(&mut self, thread: (u16, i32), key: QueueKey) {
+        let full = self.calls.len() >= MAX_CALLS;
+        match self.calls.get_mut(&thread) {
+            Some(call) if call.key == key && call.depth == 1 => call.depth = 2,
+            Some(call) => *call = OpenCall { key, depth: 1 },
+            None if full => self.beyond += 1,
+            None => {
+                self.calls.insert(thread, OpenCall { key, depth: 1 });
+            }
+        }
+    }
+
+    /// And that returns.
+    fn took(&mut self, thread: (u16, i32), buffer: bool) {
+        let Some(call) = self.calls.get_mut(&thread) else {
+            self.unpaired += 1;
+            return;
+        };
+        call.depth -= 1;
+        if call.depth > 0 {
+            return;
+        }
+        if let Some(call) = self.calls.remove(&thread)
+            && let Some(sums) = self.sums(call.key)
+        {
+            more(&mut sums.used, u64::from(buffer));
+        }
+    }
+
+    /// Returns the instruction set of the host, as far as its events show it: devices are named by it.
+    pub fn isa(&self) -> Option<Isa> {
+        self.isa
+    }
+
+    /// Returns what a walk that has ended found, of the vCPUs that are not left out. `names` are those of the guest's
+    /// devices.
+    pub fn report(&self, walked: &WalkState<'_>, names: &AddressNames) -> VirtqueuesReport {
+        let vms = walked.machine.vms();
+        let of_thread = |tid: i32| {
+            let thread = walked.machine.threads().get(tid);
+            let pid = thread.and_then(model::Thread::works_for);
+            let is = |vm: &Vm| vm.is_of(tid) || pid.is_some_and(|pid| vm.is_of(pid));
+            vms.iter().position(is)
+        };
+        let is_host = !vms.is_empty() || self.is_host();
+        let mut report = VirtqueuesReport {
+            missing: self.missing(is_host),
+            beyond: self.beyond,
+            unpaired: self.unpaired,
+            recorded: self.recorded,
+            rows: self.notifications(walked, names, &of_thread),
+            ..VirtqueuesReport::default()
+        };
+        for (key, sums) in &self.rows {
+            let of_host = key.machine == 0 && is_host;
+            let inside = match key.source {
+                VirtqueueSource::BackEnd => false,
+                VirtqueueSource::Frames if is_tap(&key.device) => false,
+                // Interfaces, disks and interrupts of the host are not of a VM.
+                VirtqueueSource::Frames if of_host => {
+                    report.other_interfaces += 1;
+                    continue;
+                }
+                _ if of_host => continue,
+                _ => true,
+            };
+            let tid = key.tid.or(sums.brought_by.filter(|_| !inside));
+            let tid = tid.or(self.guests.get(&key.machine).copied());
+            if tid.is_some_and(|tid| walked.left_out.has(tid)) {
+                continue;
+            }
+            let [written, read] = sums.completed;
+            let completions = key.source == VirtqueueSource::Requests && !self.issues;
+            let (sent, received) = match completions {
+                true => (written, read),
+                false => (sums.sent, sums.received),
+            };
+            report.rows.push(VirtqueueRow {
+                vm: tid.and_then(of_thread),
+                inside,
+                source: key.source,
+                device: match key.tid {
+                    Some(tid) => thread_name(walked, tid),
+                    None => key.device.clone(),
+                },
+                queue: key.queue.clone(),
+                added: sums.added,
+                used: sums.used,
+                notifications: sums.notifications,
+                interrupts: sums.interrupts,
+                sent,
+                received,
+                span: self.span(key.machine),
+            });
+        }
+        report.rows.sort_by(|a, b| {
+            let place = |row: &VirtqueueRow| (row.vm.is_none(), row.vm, !row.inside, row.source);
+            let order = place(a).cmp(&place(b));
+            order.then_with(|| (&a.device, &a.queue).cmp(&(&b.device, &b.queue)))
+        });
+        report
+    }
+
+    /// Returns whether the leading recording shows a guest's accesses or a back end.
+    fn is_host(&self) -> bool {
+        let backs = |key: &QueueKey| {
+            key.machine == 0 && (key.source == VirtqueueSource::BackEnd || is_tap(&key.device))
+        };
+        !self.writes.is_empty() || self.rows.keys().any(backs)
+    }
+
+    fn span(&self, machine: u16) -> u64 {
+        let span = self.spans.get(&machine);
+        span.map_or(0, |(from, to)| to - from)
+    }
+
+    /// Returns the kinds of rows of which there are no events, of those that a host's recording can have, or a
+    /// guest's.
+    fn missing(&self, of_host: bool) -> Vec<VirtqueueSource> {
+        use VirtqueueSource::{BackEnd, Driver, Frames, Notifications, Requests};
+        let all = match of_host {
+            true => [Frames, Notifications, BackEnd],
+            false => [Driver, Frames, Requests],
+        };
+        all.into_iter()
+            .filter(|one| !self.sources.contains(one))
+            .collect()
+    }
+
+    /// Returns a row for each notification register and queue of each VM.
+    fn notifications(
+        &self,
+        walked: &WalkState<'_>,
+        names: &AddressNames,
+        of_thread: &dyn Fn(i32) -> Option<usize>,
+    ) -> Vec<VirtqueueRow> {
+        let mut sums: BTreeMap<(Option<usize>, String, Option<u64>), u64> = BTreeMap::new();
+        for (((tid, access, queue), fast), count) in &self.writes {
+            if walked.left_out.has(*tid) {
+                continue;
+            }
+            let name = name_access(access, names);
+            if !fast && !name.as_deref().is_some_and(is_notification_register) {
+                continue;
+            }
+            let key = access_key(access);
+            let device = name.map_or_else(|| key.clone(), |name| format!("{key} {name}"));
+            *sums.entry((of_thread(*tid), device, *queue)).or_default() += count;
+        }
+        let rows = sums.into_iter();
+        let rows = rows.map(|((vm, device, queue), count)| VirtqueueRow {
+            vm,
+            device,
+            queue: queue.map(|queue| queue.to_string()),
+            notifications: Some(count),
+            span: self.span(0),
+            ..VirtqueueRow::of(VirtqueueSource::Notifications)
+        });
+        rows.collect()
+    }
+}
+
+/// Returns what a thread is called.
+fn thread_name(walked: &WalkState<'_>, tid: i32) -> String {
+    let thread = walked.machine.threads().get(tid);
+    let comm = thread.and_then(|thread| thread.comm.as_deref());
+    comm.map_or_else(|| format!(":{tid}"), |comm| format!("{comm} ({tid})"))
+}
+
+impl Analysis for Virtqueues {
+    fn needs(&self) -> Needs {
+        Needs {
+            vcpus: true,
+            ..Needs::default()
+        }
+    }
+
+    fn filter_scope(&self) -> Option<FilterScope> {
+        Some(FilterScope::Window)
+    }
+
+    fn wants(&mut self, ty: &EventType<'_>) -> EventDetail {
+        match self.learn(ty) {
+            true => EventDetail::Thread,
+            false => EventDetail::Nothing,
+        }
+    }
+
+    fn event(&mut self, event: &Event<'_>, data: &Data, context: &mut Context<'_>) {
+        if context.chosen.inside {
+            if let Some(comm) = event.comm {
+                context.machine.called(event.tid, comm);
+            }
+            self.take(event, data);
+        }
+    }
+
+    fn wants_of_guest(&mut self, ty: &EventType<'_>) -> bool {
+        self.learn(ty)
+    }
+
+    fn guest_event(&mut self, guest: &GuestEvent<'_>, context: &mut Context<'_>) {
+        if context.window.has_time(guest.event.time) {
+            self.take(guest.event, guest.data);
+        }
+    }
+}
