@@ -85,6 +85,9 @@ _trapline() {
             trapline,vcpus)
                 cmd="trapline__subcmd__vcpus"
                 ;;
+            trapline,virtqueues)
+                cmd="trapline__subcmd__virtqueues"
+                ;;
             trapline,watch)
                 cmd="trapline__subcmd__watch"
                 ;;
@@ -214,6 +217,9 @@ _trapline() {
             trapline__subcmd__help,vcpus)
                 cmd="trapline__subcmd__help__subcmd__vcpus"
                 ;;
+            trapline__subcmd__help,virtqueues)
+                cmd="trapline__subcmd__help__subcmd__virtqueues"
+                ;;
             trapline__subcmd__help,watch)
                 cmd="trapline__subcmd__help__subcmd__watch"
                 ;;
@@ -251,7 +257,7 @@ _trapline() {
 
     case "${cmd}" in
         trapline)
-            opts="-h -V --color --strict --help --version why report diagnose compare rules info events exits vcpus irqs counters paths flame sched record agent overhead bench export top watch redact salvage facts help"
+            opts="-h -V --color --strict --help --version why report diagnose compare rules info events exits vcpus irqs virtqueues counters paths flame sched record agent overhead bench export top watch redact salvage facts help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1721,7 +1727,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__help)
-            opts="why report diagnose compare rules info events exits vcpus irqs counters paths flame sched record agent overhead bench export top watch redact salvage facts help"
+            opts="why report diagnose compare rules info events exits vcpus irqs virtqueues counters paths flame sched record agent overhead bench export top watch redact salvage facts help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2168,6 +2174,20 @@ _trapline() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        trapline__subcmd__help__subcmd__virtqueues)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         trapline__subcmd__help__subcmd__watch)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -2496,7 +2516,7 @@ _trapline() {
                     return 0
                     ;;
                 --for)
-                    COMPREPLY=($(compgen -W "exits sched paths stacks all named" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "exits sched paths stacks all virtqueues named" -- "${cur}"))
                     return 0
                     ;;
                 --seconds)
@@ -2954,6 +2974,88 @@ _trapline() {
                     return 0
                     ;;
                 --mtree)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --format)
+                    COMPREPLY=($(compgen -W "table json csv" -- "${cur}"))
+                    return 0
+                    ;;
+                --formats)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --facts)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --spool-limit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-memory)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --threads)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --pid)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --vm)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --vcpu)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cpu)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --time)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        trapline__subcmd__virtqueues)
+            opts="-i -h --input --guest --mtree --limit --format --json --csv --formats --facts --spool-limit --max-memory --threads --pid --vm --vcpu --cpu --time --color --strict --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --input)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -i)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --guest)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --mtree)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --limit)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

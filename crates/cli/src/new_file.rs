@@ -1,12 +1,15 @@
 //! Files that are there whole or not at all.
 
-use std::fs::{self, OpenOptions, Permissions};
+use std::ffi::OsStr;
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, BufWriter, IntoInnerError, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
+use rustix::fs::{FlockOperation, flock};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
@@ -83,9 +86,10 @@ fn whole(file: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) ->
     let folder = file
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty());
+    remove_left(folder.unwrap_or(Path::new(".")));
     let mut begun = Builder::new();
     begun
-        .prefix(".trapline-")
+        .prefix(HALF_NAME)
         .permissions(Permissions::from_mode(0o666));
     // A signal that comes now has to wait until it is known what to remove.
     let mut half = half();
@@ -93,9 +97,48 @@ fn whole(file: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) ->
     let begun = begun.map_err(without_name)?;
     *half = Some(begun.path().to_owned());
     drop(half);
-    let result = fill(begun, file, content);
+    // Who finds it locked leaves it alone. Where a file system has no locks, it is taken for one that was left.
+    let _ = flock(begun.as_file(), FlockOperation::NonBlockingLockExclusive);
+    let result = fill(begun, file, content).map_err(without_name);
     *self::half() = None;
     result
+}
+
+/// What the names of half files begin with.
+const HALF_NAME: &str = ".trapline-";
+/// Letters behind it ([`Builder`]), and half files of a folder that are looked at.
+const HALF_LETTERS: usize = 6;
+const MAX_HALF: usize = 64;
+/// How long a half file may be there before its program has locked it.
+const UNLOCKED: Duration = Duration::from_secs(2);
+
+/// Removes half files of programs that were killed: nobody has them locked. What cannot be looked at stays.
+fn remove_left(folder: &Path) {
+    let Ok(entries) = fs::read_dir(folder) else {
+        return;
+    };
+    let is_half = |name: &OsStr| {
+        let behind = name.to_str().and_then(|name| name.strip_prefix(HALF_NAME));
+        behind.is_some_and(|letters| {
+            letters.len() == HALF_LETTERS
+                && letters.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        })
+    };
+    let names = entries.flatten().map(|entry| entry.path());
+    let half = names.filter(|path| path.file_name().is_some_and(is_half));
+    for path in half.take(MAX_HALF) {
+        // Neither through a link, nor a pipe that nobody writes to; and none that another program may be about to lock.
+        let is_left = fs::symlink_metadata(&path).is_ok_and(|there| {
+            let age = there.modified().ok().and_then(|at| at.elapsed().ok());
+            there.is_file() && age.is_some_and(|age| age >= UNLOCKED)
+        });
+        let Some(file) = is_left.then(|| File::open(&path).ok()).flatten() else {
+            continue;
+        };
+        if flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
+            let _ = fs::remove_file(&path);
+        }
+    }
 }
 
 /// Returns an error without the name of the half file, which nobody knows: `tempfile` puts ` at path "..."` behind what
@@ -190,7 +233,7 @@ mod tests {
             out.flush()?;
             // Past what the test harness keeps of standard output.
             writeln!(io::stderr(), "half written")?;
-            std::thread::sleep(std::time::Duration::from_secs(60));
+            std::thread::sleep(Duration::from_secs(60));
             Ok(())
         });
         written.expect("a written file");
@@ -266,7 +309,7 @@ mod tests {
             assert!(kill.expect("kill").success());
         };
         kill("INT");
-        std::thread::sleep(std::time::Duration::from_millis(100));
+        std::thread::sleep(Duration::from_millis(100));
         assert_eq!(files(folder.path()).len(), 1, "it is still at work");
         kill("TERM");
         let status = child.wait().expect("an end");

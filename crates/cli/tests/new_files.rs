@@ -118,3 +118,56 @@ fn functions_of_the_page_are_named_by_the_given_symbols() {
     let command = format!("--kallsyms={}", symbols.display());
     assert!(named.contains(&command), "no command has {command}");
 }
+
+/// What a program left that was killed while it wrote is removed by the next one that writes there.
+#[test]
+fn half_files_of_killed_programs_are_removed_and_no_others() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let old = std::time::SystemTime::now() - std::time::Duration::from_secs(60);
+    let make = |name: &str, age: Option<std::time::SystemTime>| {
+        let path = folder.path().join(name);
+        let file = fs::File::create(&path).expect("a file");
+        if let Some(age) = age {
+            file.set_modified(age).expect("a time");
+        }
+        (path, file)
+    };
+    let (left, _) = make(".trapline-aB3dEf", Some(old));
+    let (locked, lock) = make(".trapline-aB3dEg", Some(old));
+    lock.lock().expect("a lock");
+    let (new, _) = make(".trapline-aB3dEh", None);
+    let (other, _) = make(".trapline-notes77", Some(old));
+    let (named, _) = make(".trapline-a.b.cd", Some(old));
+    symlink(&other, folder.path().join(".trapline-aB3dEi")).expect("a link");
+    let to = folder.path().join("report.html");
+    assert_eq!(report(&to).status, 0);
+    assert!(!left.exists());
+    for stays in [&locked, &new, &other, &named] {
+        assert!(stays.exists(), "{}", stays.display());
+    }
+    assert!(folder.path().join(".trapline-aB3dEi").exists());
+}
+
+/// The name that a file has while it is written is nobody's business.
+#[test]
+fn a_full_disk_is_said_of_the_file_that_was_asked_for() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let to = folder.path().join("report.html");
+    let recording = file("x86/flame-iperf3/l1.perf.data.zst");
+    let output = Command::new("sh")
+        .args([
+            "-c",
+            "trap '' XFSZ; ulimit -f 8; exec \"$@\"",
+            "sh",
+            env!("CARGO_BIN_EXE_trapline"),
+        ])
+        .args([Path::new("report"), Path::new("-o"), &to, &recording])
+        .env("LC_ALL", "C")
+        .output()
+        .expect("a shell");
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(text.contains("report.html: cannot be written: "), "{text}");
+    assert!(!text.contains(".trapline-"), "{text}");
+    assert!(!to.exists());
+}

@@ -6,6 +6,8 @@ use tracefmt::Kallsyms;
 
 /// Texts are not looked at beyond this many bytes.
 const MAX_TEXT: usize = 16 << 20;
+/// Path files are not read beyond this many bytes.
+pub(crate) const MAX_PATH_FILE: u64 = 1 << 20;
 /// Folded stacks are known by so many bytes.
 const FOLDED_HEAD: usize = 64 << 10;
 
@@ -249,7 +251,7 @@ pub fn sniff(bytes: &[u8]) -> InputKind {
     {
         return InputKind::Definition(one.domain.name.clone());
     }
-    if std::str::from_utf8(bytes).is_ok_and(|text| paths::lang::parse(text).is_ok()) {
+    if is_path_file(bytes) {
         return InputKind::PathFile;
     }
     if is_kallsyms(bytes) {
@@ -301,4 +303,10 @@ fn is_kallsyms(bytes: &[u8]) -> bool {
     lines.next().is_some_and(is_symbol)
         && lines.filter(|line| !line.is_empty()).all(is_symbol)
         && !Kallsyms::parse(bytes).is_empty()
+}
+/// Returns whether a text is a file of paths. What is longer than these may be is not looked at: a parser of TOML takes
+/// several bytes for each.
+fn is_path_file(bytes: &[u8]) -> bool {
+    bytes.len() as u64 <= MAX_PATH_FILE
+        && std::str::from_utf8(bytes).is_ok_and(|text| paths::lang::parse(text).is_ok())
 }

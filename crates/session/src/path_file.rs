@@ -5,10 +5,8 @@ use std::path::Path;
 
 use paths::lang::{self, LanguageError};
 
+use crate::kind::MAX_PATH_FILE;
 use crate::{Error, InputKind, InputPurpose, sniff};
-
-/// Path files are not read beyond this many bytes.
-const MAX_FILE: u64 = 1 << 20;
 
 /// Returns the built-in path of a name, or reads the file that is called so.
 ///
@@ -40,11 +38,12 @@ pub fn read_path_of(option: &str, name: &str) -> Result<lang::PathDefinition, Er
     }
     let wanted = InputPurpose::PathFile;
     let option = format!("{option} {name}");
-    let bytes = source::read_beside(Path::new(name), MAX_FILE).map_err(|error| Error::Nothing {
-        name: option.clone(),
-        reason: format!("{}; built in are {}", path_reason(&error, name), built_in()),
-        wanted,
-    })?;
+    let bytes =
+        source::read_beside(Path::new(name), MAX_PATH_FILE).map_err(|error| Error::Nothing {
+            name: option.clone(),
+            reason: format!("{}; built in are {}", path_reason(&error, name), built_in()),
+            wanted,
+        })?;
     let parsed = match std::str::from_utf8(&bytes) {
         Ok(text) => lang::parse(text).map_err(Some),
         Err(_) => Err(None),

@@ -9,7 +9,7 @@ use crate::tree::{ROOT, StackTree, Weight};
 /// Bytes of a frame's name that are kept: C++ has names of thousands.
 const MAX_NAME: usize = 8 << 10;
 /// Bytes of all names that are kept.
-const MAX_NAMES: usize = 64 << 20;
+const MAX_NAMES: usize = 32 << 20;
 /// Lines of a kind that a warning quotes.
 const REPORTED: usize = 3;
 /// Bytes of them.

@@ -8,7 +8,7 @@ use super::calls::{Calls, NOBODY, StackRow};
 use super::naming::{NamedPlace, PlaceSigns, deeper, is_deeper};
 
 /// Nodes of stacks with names that are kept.
-const MAX_NODES: usize = 1 << 22;
+const MAX_NODES: usize = 1 << 20;
 
 /// Puts stacks together.
 pub(super) struct StackBuilder<'c> {

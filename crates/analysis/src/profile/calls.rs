@@ -17,22 +17,22 @@ use super::deferred::DeferredSample;
 use super::doing::ThreadState;
 
 /// Nodes of stacks that are kept, about 50 bytes each.
-const MAX_NODES: usize = 1 << 22;
+const MAX_NODES: usize = 1 << 20;
 /// What frames are called beyond [`MAX_PLACES`].
 const LEFT_OUT: &str = "[left out]";
 /// Stacks by thread and by what it did, about 80 bytes each.
-const MAX_ROWS: usize = 1 << 21;
+const MAX_ROWS: usize = 1 << 19;
 /// Frames of a stack that are kept, from the inside; `kernel.perf_event_max_stack` is 127 unless somebody raised it.
 const MAX_FRAMES: usize = 512;
 /// Threads, by name, and places of code that are kept apart.
-const MAX_THREADS: usize = 1 << 18;
-const MAX_PLACES: usize = 1 << 20;
+const MAX_THREADS: usize = 1 << 16;
+const MAX_PLACES: usize = 1 << 18;
 /// Bytes of a thread's name that are kept. The kernel's are at most 15, those of its workers 63.
 const MAX_COMM: usize = 127;
 /// Bytes of a function's name that are kept, as a text has it: those of generic functions are long.
 const MAX_NAME: usize = 8 << 10;
 /// Bytes of all such names.
-const MAX_NAMES: usize = 64 << 20;
+const MAX_NAMES: usize = 32 << 20;
 
 /// The frame that stands for those left out.
 pub(super) const DEEPER: u32 = u32::MAX;

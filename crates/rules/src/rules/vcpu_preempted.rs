@@ -5,6 +5,7 @@ use cpuset::CpuSet;
 use domain::DomainChange;
 use model::State;
 use words::duration::human;
+use words::share;
 
 use crate::caps::OF_PRESUMED;
 use crate::common::{LARGE_TIMES, OFTEN_WAITS, waits_reach};
@@ -243,11 +244,22 @@ fn title(case: &Case<'_>, waited: &WaitsBehind<'_>) -> String {
             behind(long)
         ),
         _ => {
-            let mut crowds = case.picture.waits.crowds.iter();
-            let first = crowds.find(|crowd| !is_recorder(crowd));
-            let whom = first.map_or_else(|| "other tasks".to_owned(), called);
+            let crowds = case.picture.waits.crowds.iter();
+            let mut crowds = crowds.filter(|crowd| !is_recorder(crowd));
+            let all = crowds.clone().map(|crowd| crowd.ns);
+            let all = all.fold(0, u64::saturating_add);
+            let behind = match crowds.next() {
+                None => "most behind other tasks".to_owned(),
+                Some(first) if first.ns > all / 2 => format!("most behind {}", called(first)),
+                // Nobody alone had most of it.
+                Some(first) => format!(
+                    "behind many, {} of it behind {}",
+                    share::whole(first.ns as f64 / all.max(1) as f64),
+                    called(first)
+                ),
+            };
             format!(
-                "vCPUs waited {} for a CPU, most behind {whom}",
+                "vCPUs waited {} for a CPU, {behind}",
                 human(waited.total_ns)
             )
         }

@@ -18,7 +18,7 @@ use crate::answer::Answer;
 use crate::output;
 
 /// Nodes of stacks that are kept, about 50 bytes each.
-const MAX_NODES: usize = 1 << 22;
+const MAX_NODES: usize = 1 << 20;
 
 /// What the counts of folded stacks are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

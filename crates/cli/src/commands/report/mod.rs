@@ -7,9 +7,10 @@ mod page;
 mod part;
 mod screen;
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use render::ClockUnit;
 use render::exits;
 use render::tickets::TicketDocument;
@@ -163,6 +164,7 @@ fn read(
     let mut tables = Tables::default();
     // Guests are compared with nothing.
     let mut hosts = Vec::new();
+    named_once(&args.recordings)?;
     for host in session.hosts(&args.recordings, &args.guests.named)? {
         let input = host.input();
         hosts.push(host.path().to_owned());
@@ -185,6 +187,21 @@ fn read(
         parts.push(part::of_facts(picture, session, given.only_report()));
     }
     Ok((parts, hosts))
+}
+
+/// Says that a file is named twice: a host's recording is not that of its guest.
+fn named_once(recordings: &[PathBuf]) -> Result<()> {
+    let mut seen = HashSet::new();
+    for path in recordings.iter().filter(|path| path.as_os_str() != "-") {
+        let real = path.canonicalize().unwrap_or_else(|_| path.clone());
+        if !seen.insert(real) {
+            bail!(
+                "{}: is given twice; name it once, or a host's recording and then those of its guests",
+                path.display()
+            );
+        }
+    }
+    Ok(())
 }
 
 /// Prints what definitions say by themselves, where there is nothing else in the inputs.
