@@ -168,7 +168,7 @@ impl<'a> ArmedRecorder<'a> {
         target: ArmedTarget<'_>,
     ) -> Result<ArmedOutcome, RecordingError> {
         let begun = self.begun;
-        let file = folder.file(HOST_DATA)?;
+        let file = folder.data()?;
         let place = || folder.recording();
         let (time, kept, bytes, short) = match &mut self.rings {
             ArmedRings::Kernel(rings) => {
@@ -197,6 +197,7 @@ impl<'a> ArmedRecorder<'a> {
                 (time, kept, flight.write(file).at(place)?, String::new())
             }
         };
+        folder.begun()?;
         // Only now: rings that were paused for the data are written to again.
         let mut facts = target.facts;
         (target.count_kept)(&mut facts, &kept);

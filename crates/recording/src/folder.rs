@@ -17,6 +17,8 @@ pub const FOLDER_PREFIX: &str = "trapline-";
 
 /// The recording in its folder.
 pub const HOST_DATA: &str = "perf.data";
+/// The same until it can be read.
+const BEGUN_DATA: &str = ".perf.data.begun";
 /// The host's settings in it.
 pub const HOST_FACTS: &str = "facts.json";
 /// The same with what was counted during the recording, until it has that name.
@@ -95,6 +97,18 @@ impl RecordingFolder {
         file.at(|| format!("{}/{name}: cannot be made", self.shown()))
     }
 
+    /// Makes the file of its recording, which gets its name when it can be read ([`RecordingFolder::begun`]): nobody
+    /// finds a recording without a beginning, whenever the recorder is killed.
+    pub(crate) fn data(&self) -> Result<File, RecordingError> {
+        self.file(BEGUN_DATA)
+    }
+
+    /// Gives the file of its recording its name.
+    pub(crate) fn begun(&self) -> Result<(), RecordingError> {
+        let renamed = self.0.rename(BEGUN_DATA, HOST_DATA);
+        renamed.at(|| format!("{}: cannot get its name", self.recording()))
+    }
+
     /// Writes the host's settings into it.
     pub(crate) fn facts(&self, facts: &Facts) -> Result<(), RecordingError> {
         self.facts_as(HOST_FACTS, facts)
@@ -123,6 +137,6 @@ impl RecordingFolder {
 
     /// Removes it where the recording could not begin.
     pub(crate) fn discard(self) {
-        self.0.discard(&[HOST_FACTS, HOST_DATA]);
+        self.0.discard(&[HOST_FACTS, BEGUN_DATA, HOST_DATA]);
     }
 }

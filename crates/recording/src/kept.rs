@@ -12,7 +12,7 @@ use facts::Facts;
 use record::RecordError;
 
 use crate::error::{AtPlace, RecordingError};
-use crate::folder::{HOST_DATA, RecordingFolder};
+use crate::folder::RecordingFolder;
 use crate::news::RecordingNews;
 
 /// Which time a recording of what was kept is of.
@@ -144,7 +144,8 @@ impl WrittenRecordings {
             )));
         }
         let folder = request.folder(self.count + 1)?;
-        let bytes = write(folder.file(HOST_DATA)?).at(|| folder.recording())?;
+        let bytes = write(folder.data()?).at(|| folder.recording())?;
+        folder.begun()?;
         // Only now: rings that were paused for the data are written to again.
         let mut facts = request.facts.clone();
         (request.count_kept)(&mut facts, &due.kept);

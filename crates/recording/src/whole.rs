@@ -157,13 +157,15 @@ fn begin(
     news: &mut dyn RecordingNews,
 ) -> Result<(HostRecorder, File), RecordingError> {
     folder.facts(facts)?;
-    let file = folder.file(HOST_DATA)?;
+    let file = folder.data()?;
     let kept = file.try_clone()?;
     if let Some(remark) = privileges::give_away(later) {
         news.remark(&remark)?;
     }
     let begun = HostRecorder::begin(opened, file, features, side);
-    Ok((begun.at(|| folder.recording())?, kept))
+    let begun = begun.at(|| folder.recording())?;
+    folder.begun()?;
+    Ok((begun, kept))
 }
 
 /// Records until the command ends, time is over or somebody says so. Returns how the command ended, if it did.

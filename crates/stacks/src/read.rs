@@ -339,6 +339,8 @@ impl FoldedReader {
     /// Returns what was read.
     pub fn finish(self) -> FoldedText {
         let mut read = self.read;
+        // It is as large as all names.
+        drop(self.numbers);
         // A tool that marks the kernel's code marks all of it.
         let unsaid = match self.marked_kernel {
             true => FrameOwner::User,
