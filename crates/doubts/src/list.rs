@@ -449,8 +449,8 @@ doubt_list! {
     /// Samples beyond the threads and stacks that are kept are in no row.
     SamplesLeftOut { samples: u64, all: u64 } = "samples-left-out", Serious, [Stacks]
         => format!(
-            "{} in no row: there are more threads and different stacks than are kept ({} of the samples). --time, --cpu \
-             or --vm show a part.",
+            "{} in no row: there are more threads and different stacks than are kept ({} of the samples). --time, \
+             --cpu or --vm show a part.",
             counted(*samples, "sample is", "samples are"),
             share::of(*samples, *all),
         );

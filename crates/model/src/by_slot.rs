@@ -16,7 +16,7 @@ struct SlotPage<T> {
 /// Something for each of some slots.
 ///
 /// A slot is found by two steps through memory. Of slots that were removed side by side no more is left than a word for
-/// each [`IN_PAGE`] of them.
+/// each sixteen of them.
 #[derive(Debug, Clone)]
 pub struct BySlot<T> {
     pages: Vec<Option<Box<SlotPage<T>>>>,
