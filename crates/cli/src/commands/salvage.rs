@@ -47,8 +47,9 @@ Columns:
 
 Formats of tracepoints: perf writes them behind its records, so a perf.data of a
 recorder that was killed has none, and no tool reads it. The same kernel's are as
-good: 'perf record -e kvm:* -o other.data true', then --formats other.data. Those
-that 'trapline record' writes, and those of trace-cmd, have them in front.
+good: 'perf record -e kvm:* -o other.data true', then --formats other.data. A file
+of 'trapline record' still has them, but the list of its events is gone with its
+end, so it needs --formats too. A trace.dat has them in front, and needs none.
 
 Examples:
   trapline salvage trace.dat
