@@ -5,6 +5,7 @@ use std::fs;
 use serde_json::Value;
 
 use crate::common::{Failures, case, json, read, run};
+use crate::salvage::lines;
 
 /// Takes names out: texts become empty, and lists are in the order of what is left.
 fn numbers(value: &Value) -> Value {
@@ -38,6 +39,9 @@ fn every_commands_numbers_are_the_same() {
         "x86/format-variants/compressed.perf.data.zst",
         "x86/format-variants/callgraph.perf.data.zst",
         "arm64/virtio-mmio/boot1/perf.data.guest.zst",
+        "x86/format-variants/v6.dat.zst",
+        "x86/format-variants/v7.dat.zst",
+        "arm64/virtio-mmio/boot2-vsock/trace-guest1.dat.zst",
     ] {
         fs::write(&whole, read(&case(name).path)).expect("a written file");
         let said = run([
@@ -59,6 +63,13 @@ fn every_commands_numbers_are_the_same() {
             };
             failures.check(same, || format!("{name}: {command}\n{before:?}\n{after:?}"));
         }
+        if name.contains(".dat.") {
+            let report = |file| lines("trace-cmd", &["report"], file);
+            let (before, after) = (report(&whole), report(&to));
+            failures.check(before == after && !matches!(after, Some(Err(_))), || {
+                format!("{name}: trace-cmd prints {after:?} lines of {before:?}")
+            });
+        }
         let console = run(["events".as_ref(), "--console".as_ref(), to.as_os_str()]);
         let letters = console
             .text()
@@ -67,19 +78,19 @@ fn every_commands_numbers_are_the_same() {
             .count();
         failures.check(console.status != 0 || letters < 200, || console.text());
     }
-    failures.finish(36);
+    failures.finish(66);
 }
 
 #[test]
-fn what_is_no_perf_data_is_refused() {
+fn a_text_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
-    let file = folder.path().join("trace.dat");
-    fs::write(&file, read(&case("x86/format-variants/v6.dat.zst").path)).expect("a written file");
+    let file = folder.path().join("script.txt");
+    fs::write(&file, "no recording, but a text\n").expect("a written file");
     let said = run(["redact".as_ref(), file.as_os_str()]);
     assert!(
         said.status == 1 && said.stderr.contains("expected a perf.data"),
         "{}",
         said.stderr
     );
-    assert!(!folder.path().join("trace.dat.redacted").exists());
+    assert!(!folder.path().join("script.txt.redacted").exists());
 }

@@ -25,7 +25,7 @@ fn salvage(part: &Path, to: &Path, formats: Option<&Path>) -> Result<serde_json:
 }
 
 /// Returns how many lines a tool prints, each of which is an event; `None` where it is not on this machine.
-fn lines(tool: &str, args: &[&str], file: &Path) -> Option<Result<usize, String>> {
+pub(crate) fn lines(tool: &str, args: &[&str], file: &Path) -> Option<Result<usize, String>> {
     let output = Command::new(tool).args(args).arg("-i").arg(file).output();
     match output {
         Err(error) if error.kind() == ErrorKind::NotFound => {

@@ -1,5 +1,6 @@
 //! Records of tracepoints, field by field.
 
+use event::KERNEL_STACK;
 use tracefmt::{Abi, EventFormat, FieldKind, FormatField, index_of};
 
 /// Fields that have what a guest exchanges with its devices, byte by byte, by event: the text of its console among it.
@@ -42,6 +43,14 @@ pub(crate) fn mask(record: &mut [u8], format: Option<&EventFormat>, mask: &mut d
             number(record, &before, field, format.abi, mask);
         }
     }
+    // A stack has as many addresses as there were, whatever its format says.
+    let stack = format
+        .field("caller")
+        .filter(|_| format.name == KERNEL_STACK);
+    if let Some(field) = stack {
+        let at = index_of(field.offset).min(before.len());
+        words(record, &before, (at, before.len() - at), format.abi, mask);
+    }
     for field in format.fields.iter().filter(|field| field.is_string) {
         text(record, &before, field, format.abi, mask);
     }
@@ -73,15 +82,26 @@ fn number(
     };
     copy(record, before, at, len);
     if element == 8 && !field.signed {
-        for word in (at..(at + len).saturating_sub(7)).step_by(8) {
-            let moved = abi
-                .endian
-                .u64(before, word)
-                .map(|address| mask.moved(address));
-            let place = record.get_mut(word..word + 8);
-            if let (Some(moved), Some(place)) = (moved, place) {
-                place.copy_from_slice(&abi.endian.u64_bytes(moved));
-            }
+        words(record, before, (at, len), abi, mask);
+    }
+}
+
+/// Copies words that may be addresses.
+fn words(
+    record: &mut [u8],
+    before: &[u8],
+    (at, len): (usize, usize),
+    abi: Abi,
+    mask: &mut dyn FieldMask,
+) {
+    for word in (at..(at + len).saturating_sub(7)).step_by(8) {
+        let moved = abi
+            .endian
+            .u64(before, word)
+            .map(|address| mask.moved(address));
+        let place = record.get_mut(word..word + 8);
+        if let (Some(moved), Some(place)) = (moved, place) {
+            place.copy_from_slice(&abi.endian.u64_bytes(moved));
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use model::public_form;
 use perfdata::{OmittedParts, PrivacyMask};
+use tracedat::TracePrivacyMask;
 use tracefmt::FormatCatalog;
 
 use crate::pseudonyms::Pseudonyms;
@@ -101,6 +102,13 @@ impl<'f> Redactor<'f> {
     }
 }
 
+impl Redactor<'_> {
+    fn record(&mut self, id: Option<u32>, record: &mut [u8]) {
+        let format = id.and_then(|id| self.formats.by_id(id));
+        records::mask(record, format, &mut self.names);
+    }
+}
+
 impl RedactedNames {
     fn comm(&mut self, comm: &[u8]) -> Vec<u8> {
         let public = std::str::from_utf8(comm).ok().and_then(public_form);
@@ -130,8 +138,7 @@ impl PrivacyMask for Redactor<'_> {
     }
 
     fn tracepoint(&mut self, id: Option<u32>, record: &mut [u8]) {
-        let format = id.and_then(|id| self.formats.by_id(id));
-        records::mask(record, format, &mut self.names);
+        self.record(id, record);
     }
 
     fn comm(&mut self, comm: &[u8]) -> Vec<u8> {
@@ -160,5 +167,24 @@ impl PrivacyMask for Redactor<'_> {
 
     fn tracing(&mut self, data: &[u8]) -> Vec<u8> {
         texts::tracing(data, &mut |comm| self.names.comm(comm))
+    }
+}
+
+impl TracePrivacyMask for Redactor<'_> {
+    fn ring_record(&mut self, record: &mut [u8]) {
+        let id = self.formats.abi.endian.u16(record, 0).map(u32::from);
+        self.record(id, record);
+    }
+
+    fn saved_names(&mut self, text: &[u8]) -> Vec<u8> {
+        texts::saved_names(text, &mut |comm| self.names.comm(comm))
+    }
+
+    fn label(&mut self, name: &str) -> String {
+        self.names.texts.of(name.as_bytes())
+    }
+
+    fn version(&mut self, text: &str) -> String {
+        texts::release(text)
     }
 }

@@ -97,18 +97,23 @@ pub(crate) fn tracing(data: &[u8], comm: &mut dyn FnMut(&[u8]) -> Vec<u8>) -> Ve
     out.extend(endian.u32_bytes(0));
     out.extend(endian.u32_bytes(0));
     if has_names {
-        let names = saved_names(&mut cursor).unwrap_or_default();
-        let names = names.split(|byte| *byte == b'\n').filter_map(|line| {
-            let blank = line.iter().position(|byte| *byte == b' ')?;
-            let (tid, name) = (&line[..blank], &line[blank + 1..]);
-            let number = tid.iter().all(u8::is_ascii_digit);
-            number.then(|| [tid, b" ", &comm(name), b"\n"].concat())
-        });
-        let names: Vec<u8> = names.flatten().collect();
+        let names = names_behind_symbols(&mut cursor).unwrap_or_default();
+        let names = saved_names(names, comm);
         out.extend(endian.u64_bytes(names.len() as u64));
         out.extend(names);
     }
     out
+}
+
+/// Returns the saved names of threads, lines of an id and a name, with names replaced by `comm`.
+pub(crate) fn saved_names(text: &[u8], comm: &mut dyn FnMut(&[u8]) -> Vec<u8>) -> Vec<u8> {
+    let lines = text.split(|byte| *byte == b'\n').filter_map(|line| {
+        let blank = line.iter().position(|byte| *byte == b' ')?;
+        let (tid, name) = (&line[..blank], &line[blank + 1..]);
+        let number = tid.iter().all(u8::is_ascii_digit);
+        number.then(|| [tid, b" ", &comm(name), b"\n"].concat())
+    });
+    lines.flatten().collect()
 }
 
 /// Passes all up to the symbols. Returns whether names of threads stand behind them; `None` where the data ends before.
@@ -146,7 +151,7 @@ fn pass_formats(cursor: &mut Cursor<'_>) -> Option<bool> {
 }
 
 /// Returns the names of threads behind the symbols.
-fn saved_names<'d>(cursor: &mut Cursor<'d>) -> Option<&'d [u8]> {
+fn names_behind_symbols<'d>(cursor: &mut Cursor<'d>) -> Option<&'d [u8]> {
     for _ in 0..2 {
         let size = cursor.u32()?;
         cursor.take(u64::from(size))?;

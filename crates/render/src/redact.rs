@@ -48,7 +48,7 @@ fn rows(counts: &RedactionCounts) -> Vec<RedactedRow> {
         ),
         row("records of other kinds", "left out", omitted.records),
         row(
-            "feature sections (host, command line, build ids)",
+            "feature sections, options (host, build ids, symbols)",
             "left out",
             omitted.features,
         ),

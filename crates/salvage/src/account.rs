@@ -15,6 +15,9 @@ pub enum SalvageRefusal {
          tracepoints; --formats FILE takes them from another perf.data of the same kernel"
     )]
     FormatsGone,
+    /// It has no records.
+    #[error("holds the kernel's own text, of which nothing can be made again; expected records")]
+    KernelText,
     /// It is not laid out as its recorder lays out files.
     #[error("cannot be made whole: {0}")]
     Layout(String),

@@ -43,3 +43,29 @@ impl SalvageOutlet for WriteOutlet<'_> {
         (self.consumed)(range);
     }
 }
+
+/// Takes what a pass that only counts would write, and says which bytes of the input are not needed any more.
+pub struct CountingOutlet<'o>(&'o mut dyn FnMut(Range<usize>));
+
+impl<'o> CountingOutlet<'o> {
+    /// Returns one that says so to `consumed`.
+    pub fn new(consumed: &'o mut dyn FnMut(Range<usize>)) -> CountingOutlet<'o> {
+        CountingOutlet(consumed)
+    }
+}
+
+impl std::fmt::Debug for CountingOutlet<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CountingOutlet").finish_non_exhaustive()
+    }
+}
+
+impl SalvageOutlet for CountingOutlet<'_> {
+    fn put(&mut self, _: &[u8]) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn consumed(&mut self, range: Range<usize>) {
+        (self.0)(range);
+    }
+}

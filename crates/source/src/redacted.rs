@@ -2,9 +2,10 @@
 
 use std::io::{self, Write};
 
-use perfdata::PerfRecording;
+use perfdata::{OmittedParts, PerfRecording};
 use redact::{RedactionCounts, Redactor};
 use salvage::WriteOutlet;
+use tracedat::MaskableDat;
 
 use crate::sniff::{FileContent, sniff};
 use crate::{OpenError, RecordingBytes};
@@ -13,11 +14,17 @@ use crate::{OpenError, RecordingBytes};
 #[derive(Debug)]
 pub struct RedactableRecording<'r> {
     recording: &'r RecordingBytes,
-    perf: Box<PerfRecording<'r>>,
+    container: RedactableContainer<'r>,
+}
+
+#[derive(Debug)]
+enum RedactableContainer<'r> {
+    Perf(Box<PerfRecording<'r>>),
+    Dat(Box<MaskableDat<'r>>),
 }
 
 impl RecordingBytes {
-    /// Reads what stands around the records of a perf.data, to write it without what is private.
+    /// Reads what stands around the records of a perf.data or trace.dat, to write it without what is private.
     ///
     /// # Errors
     ///
@@ -28,20 +35,28 @@ impl RecordingBytes {
             name: self.name().to_owned(),
             reason,
         };
-        if !perfdata::is_perf_data(data) {
+        let container = if perfdata::is_perf_data(data) {
+            let perf = PerfRecording::parse(data).map_err(|error| unusable(error.to_string()))?;
+            RedactableContainer::Perf(Box::new(perf))
+        } else if tracedat::is_trace_dat(data) {
+            let mut release = |range| self.release(range);
+            let dat = MaskableDat::new(data, &mut release).map_err(|e| unusable(e.to_string()))?;
+            let dat = dat.map_err(|e| unusable(e.to_string()))?;
+            RedactableContainer::Dat(Box::new(dat))
+        } else {
             let found = match sniff(data) {
                 FileContent::Other(what) => what,
                 FileContent::Recording(what) => format!("a {what}"),
                 FileContent::Text => "a text".to_owned(),
             };
             return Err(unusable(format!(
-                "is {found}; expected a perf.data, of which alone it is known where all that is private stands"
+                "is {found}; expected a perf.data or trace.dat, of which alone it is known where all that is private \
+                 stands"
             )));
-        }
-        let perf = PerfRecording::parse(data).map_err(|error| unusable(error.to_string()))?;
+        };
         Ok(RedactableRecording {
             recording: self,
-            perf: Box::new(perf),
+            container,
         })
     }
 }
@@ -54,9 +69,19 @@ impl RedactableRecording<'_> {
     /// Those of writing.
     pub fn write(&self, random: u64, out: &mut dyn Write) -> io::Result<RedactionCounts> {
         let release = |range| self.recording.release(range);
-        let mut redactor = Redactor::new(self.perf.formats(), random);
         let mut out = WriteOutlet::new(out, &release);
-        let omitted = self.perf.write_masked(&mut redactor, &mut out)?;
+        let formats = match &self.container {
+            RedactableContainer::Perf(perf) => perf.formats(),
+            RedactableContainer::Dat(dat) => dat.formats(),
+        };
+        let mut redactor = Redactor::new(formats, random);
+        let omitted = match &self.container {
+            RedactableContainer::Perf(perf) => perf.write_masked(&mut redactor, &mut out)?,
+            RedactableContainer::Dat(dat) => OmittedParts {
+                features: dat.write(&mut redactor, &mut out)?,
+                ..OmittedParts::default()
+            },
+        };
         Ok(RedactionCounts {
             replaced: redactor.counts(),
             omitted,

@@ -48,6 +48,10 @@ pub struct TraceDat<'a> {
 pub(crate) struct HeaderPlaces {
     /// The options as they stand in the file, but for the end of a list: kept only if that is asked for.
     pub options: Option<Vec<(u16, Vec<u8>)>>,
+    /// Of a v6 file, the texts of `header_page` and `header_event` and the formats; `None` where the file ends in them.
+    pub formats: Option<Range<usize>>,
+    /// Of a v6 file, the saved names of threads.
+    pub names: Range<usize>,
     /// Of a v7 file, where the first section begins.
     pub front: usize,
     /// The sections that options lead to, by number.

@@ -25,6 +25,7 @@ mod compress;
 mod error;
 mod file;
 mod info;
+mod masked;
 mod options;
 mod page;
 mod recover;
@@ -47,4 +48,5 @@ pub use info::{
     Buffer, CpuPages, CpuStats, ShiftSample, TextBuffer, TimeShift, TraceGuest, TraceMetadata,
     TraceModule, TraceTimeUnit, Tsc2Nsec,
 };
+pub use masked::{MaskableDat, TracePrivacyMask};
 pub use walk::{LostGap, RingRecord, TraceVisitor, WalkEnd};

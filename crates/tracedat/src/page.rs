@@ -217,6 +217,48 @@ impl PageLayout {
         page
     }
 
+    /// Returns a page with the same times and records, each of which `mask` changed in place. What stands between
+    /// records that is no time, and what is no whole record, is 0 or left out.
+    pub(crate) fn masked(
+        &self,
+        page: &[u8],
+        header: &PageHeader,
+        mask: &mut dyn FnMut(&mut [u8]),
+    ) -> Vec<u8> {
+        let records = match self.endian {
+            Endian::Little => self.masked_records::<LittleEndian>(page, header, mask),
+            Endian::Big => self.masked_records::<BigEndian>(page, header, mask),
+        };
+        self.made(header.time, &records, header.missed)
+    }
+
+    fn masked_records<O: ByteOrder>(
+        &self,
+        page: &[u8],
+        header: &PageHeader,
+        mask: &mut dyn FnMut(&mut [u8]),
+    ) -> Vec<u8> {
+        let page = self.records(page, header);
+        let mut cursor = PageCursor {
+            at: self.data_offset,
+            time: header.time,
+        };
+        let mut out = vec![0; page.len()];
+        let mut end = cursor.at;
+        while let PageStep::Record(payload) = cursor.next::<O>(page) {
+            let at = cursor.at - payload.len();
+            copy_heads::<O>(page, &mut out, end..at);
+            if let Some(record) = out.get_mut(at..cursor.at) {
+                record.copy_from_slice(payload);
+                mask(record);
+            }
+            end = cursor.at;
+        }
+        out.truncate(end);
+        out.drain(..self.data_offset.min(end));
+        out
+    }
+
     /// Returns the bytes of a word of the kernel.
     fn word(&self, number: u64) -> Vec<u8> {
         match self.commit_size {
@@ -329,6 +371,24 @@ impl PageCursor {
     }
 }
 
+/// Copies the words that say what follows: times, the length of what a writer discarded, the head of a record. What was
+/// discarded is not copied.
+fn copy_heads<O: ByteOrder>(page: &[u8], out: &mut [u8], range: std::ops::Range<usize>) {
+    let mut at = range.start;
+    while let Some(word) = O::u32_at(page, at).filter(|_| at < range.end) {
+        let length = match O::split(word).0 {
+            PADDING => O::u32_at(page, at + 4).map_or(4, |second| 4 + second as usize),
+            TIME_EXTEND | TIME_STAMP => 8,
+            _ => range.end - at,
+        };
+        let head = at..range.end.min(at + 8);
+        if let (Some(to), Some(from)) = (out.get_mut(head.clone()), page.get(head)) {
+            to.copy_from_slice(from);
+        }
+        at = at.saturating_add(length.max(4));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -389,6 +449,44 @@ mod tests {
             ]
         );
         assert_eq!(end, PageStep::End);
+    }
+
+    #[test]
+    fn a_masked_page_has_times_and_records_and_nothing_else() {
+        let records = words(&[
+            5 << 5 | 2,
+            0xaaaa,
+            0xbbbb,
+            7 << 5 | PADDING,
+            12,
+            0xdead, // discarded
+            0xdead,
+            3 << 5 | TIME_EXTEND,
+            2,
+            1 << 5,
+            12,
+            0xaaaa, // a long record
+            0xbbbb,
+            7 << 5 | PADDING,
+            8,
+            0xdead, // discarded, at the end
+        ]);
+        let mut page = LAYOUT.made(77, &records, MissedEvents::Count(3));
+        let stored = 16 + records.len() + 8;
+        page[stored..stored + 4].copy_from_slice(&0xdeadu32.to_le_bytes());
+        let header = LAYOUT.header(&page).unwrap();
+        let mut seen = 0;
+        let masked = LAYOUT.masked(&page, &header, &mut |record| {
+            seen += 1;
+            record[4..].fill(0);
+        });
+        assert_eq!((seen, masked.len()), (2, page.len()));
+        let after = LAYOUT.header(&masked).unwrap();
+        assert_eq!((after.time, after.missed), (77, MissedEvents::Count(3)));
+        let times = |page: &[u8], header| LAYOUT.whole_records(page, header).times;
+        assert_eq!(times(&masked, &after), times(&page, &header));
+        let has = |word: u32| masked.windows(4).any(|w| w == word.to_le_bytes());
+        assert!(has(0xaaaa) && !has(0xbbbb) && !has(0xdead));
     }
 
     #[test]

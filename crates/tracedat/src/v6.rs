@@ -28,6 +28,7 @@ impl<'a> TraceDat<'a> {
         cursor: &mut Cursor<'a>,
         options: &mut TraceOptions,
     ) -> Option<()> {
+        let begins = cursor.position();
         self.read_header_info(cursor)?;
         for read in [
             FormatCatalog::read_ftrace_formats,
@@ -37,6 +38,7 @@ impl<'a> TraceDat<'a> {
                 return None;
             }
         }
+        self.places.formats = Some(begins..cursor.position());
         let size = cursor.u32()?;
         let start = cursor.position();
         self.symbols =
@@ -47,6 +49,7 @@ impl<'a> TraceDat<'a> {
         self.formats.set_printk(text);
         let size = cursor.u64()?;
         let text = cursor.take(size)?;
+        self.places.names = cursor.position() - text.len()..cursor.position();
         self.formats.set_cmdlines(text);
         options.info.cpus = cursor.u32()?;
         let count = options.info.cpus;

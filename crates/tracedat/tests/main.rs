@@ -6,5 +6,6 @@ mod writer;
 mod cut;
 mod events;
 mod header;
+mod masked;
 mod salvage;
 mod threads;

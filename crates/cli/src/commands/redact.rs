@@ -20,7 +20,7 @@ use crate::output;
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct RedactArgs {
-    /// A perf.data.
+    /// A perf.data or trace.dat.
     #[arg(value_name = "FILE")]
     input: PathBuf,
 
@@ -35,17 +35,19 @@ pub(crate) struct RedactArgs {
 const HELP: &str = "Writes a recording of which every number is the same, and no name: names of threads and files are \
 replaced, the same by the same, but for names that say what a thread is (CPU 3/KVM, vhost-4509, kworker/9:1). Texts in \
 events are replaced, and bytes that a guest wrote to its devices are 0. The host's name, command lines, build ids, \
-copied stacks and registers are left out. Addresses of the kernel are moved by one distance that is random and kept \
-nowhere.
+copied stacks and registers are left out, and of a trace.dat symbols, modules and texts of trace_printk. \
+Addresses of the kernel are moved by one distance that is random and kept nowhere.
 
 Kept are times, CPUs, process and thread ids, the kernel's release, the processor's
 name, and the names of events, of probes too.
 
-Only perf.data can be redacted, whatever its form. The new file is never packed.
+A perf.data and a trace.dat can be redacted, whatever their form; a text cannot. The
+new file is never packed.
 
 Examples:
   trapline redact perf.data
   trapline redact perf.data -o ticket.data
+  trapline redact trace.dat -o ticket.dat
   strings ticket.data | less       look at what is left before you send it";
 
 /// Where random bytes come from.

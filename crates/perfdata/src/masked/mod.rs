@@ -14,7 +14,7 @@ mod records;
 
 use std::io;
 
-use ::salvage::SalvageOutlet;
+use ::salvage::{CountingOutlet, SalvageOutlet};
 
 use crate::attr::bits;
 use crate::file::PerfRecording;
@@ -100,14 +100,16 @@ impl PerfRecording<'_> {
         out: &mut dyn SalvageOutlet,
     ) -> io::Result<OmittedParts> {
         let reading = WalkPlan::new(self);
-        let mut counted = MaskedRecords::new(&reading, mask, None);
+        let mut consumed = |range| out.consumed(range);
+        let mut nowhere = CountingOutlet::new(&mut consumed);
+        let mut counted = MaskedRecords::new(&reading, mask, &mut nowhere);
         pass::pass(&reading, Some(&mut counted))?;
         let (size, mut omitted) = (counted.bytes, counted.omitted);
         let features = features::masked(self, mask, &mut omitted);
         out.put(&self.masked_head(mask, size, &features))?;
         pass::pass(
             &reading,
-            Some(&mut MaskedRecords::new(&reading, mask, Some(&mut *out))),
+            Some(&mut MaskedRecords::new(&reading, mask, &mut *out)),
         )?;
         let list = FEATURE_ENTRY * features.len() as u64;
         let mut at = self.masked_start() + size + list;

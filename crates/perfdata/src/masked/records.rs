@@ -44,18 +44,18 @@ const MISC_BUILD_ID: u16 = 1 << 14;
 pub(super) struct MaskedRecords<'m, 'r, 'a> {
     reading: &'m WalkPlan<'r, 'a>,
     mask: &'m mut dyn PrivacyMask,
-    out: Option<&'m mut dyn SalvageOutlet>,
+    out: &'m mut dyn SalvageOutlet,
     pub(super) bytes: u64,
     pub(super) omitted: OmittedParts,
     record: Vec<u8>,
 }
 
 impl<'m, 'r, 'a> MaskedRecords<'m, 'r, 'a> {
-    /// Returns them; without an outlet they are only counted.
+    /// Returns them, and counts what goes out.
     pub(super) fn new(
         reading: &'m WalkPlan<'r, 'a>,
         mask: &'m mut dyn PrivacyMask,
-        out: Option<&'m mut dyn SalvageOutlet>,
+        out: &'m mut dyn SalvageOutlet,
     ) -> MaskedRecords<'m, 'r, 'a> {
         MaskedRecords {
             reading,
@@ -123,10 +123,7 @@ impl<'m, 'r, 'a> MaskedRecords<'m, 'r, 'a> {
             place.copy_from_slice(&bytes);
         }
         self.bytes += self.record.len() as u64;
-        match &mut self.out {
-            Some(out) => out.put(&self.record),
-            None => Ok(()),
-        }
+        self.out.put(&self.record)
     }
 
     /// Begins a record: its kind and flags.
@@ -238,8 +235,6 @@ impl SalvageOutlet for MaskedRecords<'_, '_, '_> {
     }
 
     fn consumed(&mut self, range: Range<usize>) {
-        if let Some(out) = &mut self.out {
-            out.consumed(range);
-        }
+        self.out.consumed(range);
     }
 }

@@ -18,7 +18,7 @@ mod unpacked;
 use std::io;
 use std::ops::Range;
 
-use ::salvage::{SalvageAccount, SalvageOutlet, SalvageRefusal, SalvagedCpu};
+use ::salvage::{CountingOutlet, SalvageAccount, SalvageOutlet, SalvageRefusal, SalvagedCpu};
 
 use crate::attr::AttrType;
 use crate::feature::number;
@@ -54,19 +54,6 @@ enum FeatureContent {
     Made(Vec<u8>),
 }
 
-/// Takes what a pass that only counts would write.
-struct CountingOutlet<'o>(&'o mut dyn FnMut(Range<usize>));
-
-impl SalvageOutlet for CountingOutlet<'_> {
-    fn put(&mut self, _: &[u8]) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn consumed(&mut self, range: Range<usize>) {
-        (self.0)(range);
-    }
-}
-
 /// A recording of perf, looked through, and how it is made whole.
 #[derive(Debug)]
 pub struct PerfSalvage<'a> {
@@ -93,7 +80,7 @@ impl<'a> PerfSalvage<'a> {
         let found = {
             let reading = WalkPlan::new(&recording);
             // Nothing is written, so nothing fails.
-            pass(&reading, Some(&mut CountingOutlet(consumed))).unwrap_or_default()
+            pass(&reading, Some(&mut CountingOutlet::new(consumed))).unwrap_or_default()
         };
         let mut salvage = PerfSalvage {
             account: account(&recording, &found),

@@ -6,30 +6,30 @@
 //! missing the page behind them has the ring buffer's own mark for it (`RB_MISSED_EVENTS` in
 //! `kernel/trace/ring_buffer.c`), which trace-cmd prints as dropped events.
 
-mod pages;
-mod parts;
+pub(crate) mod pages;
+pub(crate) mod parts;
 mod stored;
-mod v6;
-mod v7;
+pub(crate) mod v6;
+pub(crate) mod v7;
 
 use std::io;
 use std::ops::Range;
 
-use ::salvage::{SalvageAccount, SalvageOutlet, SalvageRefusal, SalvagedCpu};
+use ::salvage::{CountingOutlet, SalvageAccount, SalvageOutlet, SalvageRefusal, SalvagedCpu};
 use cpuset::MAX_CPUS;
 
 use crate::TraceDatError;
 use crate::clock::CpuClock;
 use crate::file::TraceDat;
 use crate::info::{Buffer, TraceTimeUnit};
-use pages::CpuRegion;
+use pages::{CpuRegion, PageForm};
 use parts::{NewBuffer, NewCpu, NewPart, copy};
 
 /// A trace.dat, looked through, and how it is made whole.
 #[derive(Debug)]
 pub struct DatSalvage<'a> {
-    dat: TraceDat<'a>,
-    buffers: Vec<NewBuffer>,
+    pub(crate) dat: TraceDat<'a>,
+    pub(crate) buffers: Vec<NewBuffer>,
     parts: Vec<NewPart>,
     account: SalvageAccount,
 }
@@ -53,30 +53,12 @@ impl<'a> DatSalvage<'a> {
         dat: TraceDat<'a>,
         consumed: &mut dyn FnMut(Range<usize>),
     ) -> Result<DatSalvage<'a>, SalvageRefusal> {
-        let length = dat.data.len() as u64;
-        let mut salvage = DatSalvage {
-            buffers: buffers(&dat)?,
-            parts: Vec::new(),
-            account: SalvageAccount::default(),
-            dat,
-        };
-        salvage.look_through(consumed);
-        salvage.count();
-        let texts = !salvage.dat.info.texts.is_empty();
+        let mut salvage = DatSalvage::looked_through(dat, false, consumed)?;
         if salvage.account.whole {
-            salvage.account.output_bytes = length;
+            salvage.account.output_bytes = salvage.dat.data.len() as u64;
             return Ok(salvage);
         }
-        if salvage.account.events == 0 {
-            let reason = "it holds the kernel's own text, of which nothing can be made again";
-            return Err(match texts {
-                true => SalvageRefusal::Layout(reason.to_owned()),
-                false => SalvageRefusal::NoEvents(length),
-            });
-        }
-        if salvage.dat.formats.all().is_empty() {
-            return Err(SalvageRefusal::FormatsGone);
-        }
+        salvage.has_events()?;
         salvage.parts = match salvage.dat.info.version {
             6 => v6::parts(&salvage.dat, &mut salvage.buffers)?,
             _ => v7::parts(&salvage.dat, &mut salvage.buffers, &mut salvage.account)?,
@@ -87,6 +69,37 @@ impl<'a> DatSalvage<'a> {
             .map(|part| part.length(&salvage.buffers));
         salvage.account.output_bytes = sizes.fold(0, u64::saturating_add);
         Ok(salvage)
+    }
+
+    /// Looks through the data of a file, to write it as it is or, if `unpacked` is set, without compression.
+    pub(crate) fn looked_through(
+        dat: TraceDat<'a>,
+        unpacked: bool,
+        consumed: &mut dyn FnMut(Range<usize>),
+    ) -> Result<DatSalvage<'a>, SalvageRefusal> {
+        let mut salvage = DatSalvage {
+            buffers: buffers(&dat)?,
+            parts: Vec::new(),
+            account: SalvageAccount::default(),
+            dat,
+        };
+        salvage.look_through(unpacked, consumed);
+        salvage.count();
+        Ok(salvage)
+    }
+
+    /// Refuses a file of whose events nothing can be made.
+    pub(crate) fn has_events(&self) -> Result<(), SalvageRefusal> {
+        if self.account.events == 0 {
+            return Err(match self.dat.info.texts.is_empty() {
+                true => SalvageRefusal::NoEvents(self.dat.data.len() as u64),
+                false => SalvageRefusal::KernelText,
+            });
+        }
+        match self.dat.formats.all().is_empty() {
+            true => Err(SalvageRefusal::FormatsGone),
+            false => Ok(()),
+        }
     }
 
     /// Returns what is kept, and what is lost.
@@ -116,8 +129,10 @@ impl<'a> DatSalvage<'a> {
                 NewPart::Cpu(buffer, cpu) => {
                     let cpu = self.buffers.get(*buffer).and_then(|b| b.cpus.get(*cpu));
                     if let Some(cpu) = cpu {
-                        let (compression, chunks) = (self.dat.compression, cpu.whole.chunks);
-                        pages::pass(data, &cpu.region, compression, chunks, Some(&mut *out))?;
+                        let form = PageForm::AsFound {
+                            chunks: cpu.whole.chunks,
+                        };
+                        pages::pass(data, &cpu.region, self.dat.compression, form, &mut *out)?;
                     }
                 }
             }
@@ -127,7 +142,7 @@ impl<'a> DatSalvage<'a> {
 
     /// Goes over the data of all CPUs, first of those of which there is some: when their buffer began is the time at
     /// which others are missing.
-    fn look_through(&mut self, consumed: &mut dyn FnMut(Range<usize>)) {
+    fn look_through(&mut self, unpacked: bool, consumed: &mut dyn FnMut(Range<usize>)) {
         let (data, compression) = (self.dat.data, self.dat.compression);
         for buffer in &mut self.buffers {
             for empty in [false, true] {
@@ -139,9 +154,14 @@ impl<'a> DatSalvage<'a> {
                 let cpus = buffer.cpus.iter_mut();
                 for cpu in cpus.filter(|cpu| cpu.region.place.is_empty() == empty) {
                     cpu.region.time = begins.unwrap_or(0);
+                    let form = match unpacked {
+                        true => PageForm::Unpacked,
+                        false => PageForm::AsFound { chunks: 0 },
+                    };
                     // Nothing is written, so nothing fails.
-                    cpu.whole =
-                        pages::pass(data, &cpu.region, compression, 0, None).unwrap_or_default();
+                    let mut out = CountingOutlet::new(consumed);
+                    cpu.whole = pages::pass(data, &cpu.region, compression, form, &mut out)
+                        .unwrap_or_default();
                     consumed(cpu.region.place.clone());
                 }
             }

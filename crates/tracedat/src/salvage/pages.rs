@@ -16,7 +16,7 @@ const STEP: usize = 1 << 20;
 
 /// A CPU's data in the file.
 #[derive(Debug, Clone)]
-pub(super) struct CpuRegion {
+pub(crate) struct CpuRegion {
     /// The part that is in the file.
     pub place: Range<usize>,
     /// Bytes that it should have beyond that; `None` where nobody knows.
@@ -31,7 +31,7 @@ pub(super) struct CpuRegion {
 
 /// What came of it.
 #[derive(Debug, Clone, Default)]
-pub(super) struct WholeRegion {
+pub(crate) struct WholeRegion {
     /// Bytes of the new data.
     pub bytes: u64,
     /// Chunks, where it is compressed.
@@ -44,12 +44,23 @@ pub(super) struct WholeRegion {
     pub first_page: Option<u64>,
 }
 
+/// In what form the pages of the new data are.
+pub(crate) enum PageForm<'m> {
+    /// As in the file: compressed in chunks if they were. `chunks` is how many an earlier pass found.
+    AsFound { chunks: u32 },
+    /// Not compressed, each as this returns it.
+    Masked(&'m mut dyn FnMut(&[u8]) -> Vec<u8>),
+    /// Not compressed.
+    Unpacked,
+}
+
 /// A pass over a CPU's data.
-struct RegionPass<'p, 'o> {
+struct RegionPass<'p, 'o, 'm> {
     data: &'p [u8],
     region: &'p CpuRegion,
     compression: Compression,
-    out: Option<&'o mut dyn SalvageOutlet>,
+    form: PageForm<'m>,
+    out: &'o mut dyn SalvageOutlet,
     found: WholeRegion,
     /// Whether events are missing before the next page.
     missed: bool,
@@ -59,18 +70,19 @@ struct RegionPass<'p, 'o> {
     released: usize,
 }
 
-/// Goes over a CPU's data. `chunks` is how many chunks an earlier pass found.
-pub(super) fn pass(
+/// Goes over a CPU's data.
+pub(crate) fn pass(
     data: &[u8],
     region: &CpuRegion,
     compression: Compression,
-    chunks: u32,
-    out: Option<&mut dyn SalvageOutlet>,
+    form: PageForm<'_>,
+    out: &mut dyn SalvageOutlet,
 ) -> io::Result<WholeRegion> {
     let mut pass = RegionPass {
         data,
         region,
         compression,
+        form,
         out,
         found: WholeRegion::default(),
         missed: false,
@@ -79,8 +91,9 @@ pub(super) fn pass(
         released: region.place.start,
     };
     if region.compressed {
-        let count = region.layout.endian.u32_bytes(chunks);
-        pass.write(&count)?;
+        if let PageForm::AsFound { chunks } = pass.form {
+            pass.write(&region.layout.endian.u32_bytes(chunks))?;
+        }
         pass.chunks()?;
     } else {
         let mut at = region.place.start;
@@ -94,21 +107,16 @@ pub(super) fn pass(
     pass.finish()
 }
 
-impl RegionPass<'_, '_> {
+impl RegionPass<'_, '_, '_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.found.bytes += bytes.len() as u64;
-        match &mut self.out {
-            Some(out) => out.put(bytes),
-            None => Ok(()),
-        }
+        self.out.put(bytes)
     }
 
     fn release(&mut self, at: usize) {
         if at - self.released >= STEP {
             let range = std::mem::replace(&mut self.released, at)..at;
-            if let Some(out) = &mut self.out {
-                out.consumed(range);
-            }
+            self.out.consumed(range);
         }
     }
 
@@ -122,14 +130,16 @@ impl RegionPass<'_, '_> {
     /// Takes a page. Returns whether it went out as it is.
     fn page(&mut self, page: &[u8]) -> io::Result<bool> {
         let (whole, made) = self.checked(page);
-        match made {
-            None => self.put_page(page)?,
-            Some(made) => self.put_page(&made)?,
-        }
         // Pages have a size, also the last one of a CPU.
         let short = self.region.layout.page_size.saturating_sub(page.len());
-        if whole && short > 0 {
-            self.put_page(&vec![0; short])?;
+        match made {
+            None if short > 0 => {
+                let mut full = page.to_vec();
+                full.resize(self.region.layout.page_size, 0);
+                self.put_page(&full)?;
+            }
+            None => self.put_page(page)?,
+            Some(made) => self.put_page(&made)?,
         }
         Ok(whole && short == 0)
     }
@@ -181,12 +191,16 @@ impl RegionPass<'_, '_> {
 
     /// Takes a page of the new file.
     fn put_page(&mut self, page: &[u8]) -> io::Result<()> {
-        match self.region.compressed {
-            true => {
+        match &mut self.form {
+            PageForm::AsFound { .. } if self.region.compressed => {
                 self.pages.extend_from_slice(page);
                 Ok(())
             }
-            false => self.write(page),
+            PageForm::Masked(mask) if !page.is_empty() => {
+                let masked = mask(page);
+                self.write(&masked)
+            }
+            _ => self.write(page),
         }
     }
 
@@ -248,13 +262,13 @@ impl RegionPass<'_, '_> {
         Ok(())
     }
 
-    /// Takes a chunk: as it is, if all of its pages are good.
+    /// Takes a chunk: as it is, if all of its pages are good and stay.
     fn chunk(&mut self, bytes: &[u8], packed: &[u8]) -> io::Result<()> {
         let mut whole = true;
         for page in bytes.chunks(self.region.layout.page_size) {
             whole &= self.page(page)?;
         }
-        if !whole {
+        if !whole || !matches!(self.form, PageForm::AsFound { .. }) {
             return self.put_chunk();
         }
         self.pages.clear();

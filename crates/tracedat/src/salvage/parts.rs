@@ -10,7 +10,7 @@ use crate::page::PageLayout;
 
 /// A part of the new file.
 #[derive(Debug, Clone)]
-pub(super) enum NewPart {
+pub(crate) enum NewPart {
     /// Bytes of the input.
     Copy(Range<usize>),
     Made(Vec<u8>),
@@ -20,7 +20,7 @@ pub(super) enum NewPart {
 
 impl NewPart {
     /// Returns its bytes.
-    pub(super) fn length(&self, buffers: &[NewBuffer]) -> u64 {
+    pub(crate) fn length(&self, buffers: &[NewBuffer]) -> u64 {
         match self {
             NewPart::Copy(range) => range.len() as u64,
             NewPart::Made(bytes) => bytes.len() as u64,
@@ -34,7 +34,7 @@ impl NewPart {
 
 /// A CPU of a buffer.
 #[derive(Debug, Clone)]
-pub(super) struct NewCpu {
+pub(crate) struct NewCpu {
     pub cpu: u32,
     pub region: CpuRegion,
     pub whole: WholeRegion,
@@ -43,7 +43,7 @@ pub(super) struct NewCpu {
 }
 
 impl NewCpu {
-    pub(super) fn new(cpu: u32, region: CpuRegion) -> NewCpu {
+    pub(crate) fn new(cpu: u32, region: CpuRegion) -> NewCpu {
         NewCpu {
             cpu,
             region,
@@ -53,7 +53,7 @@ impl NewCpu {
     }
 
     /// Returns a CPU of which nothing is left.
-    pub(super) fn lost(cpu: u32, layout: PageLayout, compressed: bool) -> NewCpu {
+    pub(crate) fn lost(cpu: u32, layout: PageLayout, compressed: bool) -> NewCpu {
         let region = CpuRegion {
             place: 0..0,
             missing: None,
@@ -66,14 +66,14 @@ impl NewCpu {
     }
 
     /// Returns whether it has data in the new file.
-    pub(super) fn has_data(&self) -> bool {
+    pub(crate) fn has_data(&self) -> bool {
         self.whole.cpu.events > 0 || self.whole.cpu.places > 0 || !self.region.place.is_empty()
     }
 }
 
 /// A buffer of the new file.
 #[derive(Debug, Clone)]
-pub(super) struct NewBuffer {
+pub(crate) struct NewBuffer {
     /// Number of its list of CPU data in a version 6 file.
     pub list: Option<usize>,
     pub name: String,
@@ -87,24 +87,24 @@ pub(super) struct NewBuffer {
 
 /// Parts of the new file, and how long they are.
 #[derive(Debug, Default)]
-pub(super) struct NewParts {
+pub(crate) struct NewParts {
     pub parts: Vec<NewPart>,
     pub length: u64,
 }
 
 impl NewParts {
-    pub(super) fn copy(&mut self, range: Range<usize>) {
+    pub(crate) fn copy(&mut self, range: Range<usize>) {
         self.length += range.len() as u64;
         self.parts.push(NewPart::Copy(range));
     }
 
-    pub(super) fn made(&mut self, bytes: Vec<u8>) {
+    pub(crate) fn made(&mut self, bytes: Vec<u8>) {
         self.length += bytes.len() as u64;
         self.parts.push(NewPart::Made(bytes));
     }
 
     /// Adds the data of a buffer's CPUs, each at the beginning of a page, in the order of the input.
-    pub(super) fn cpus(&mut self, index: usize, buffer: &mut NewBuffer) {
+    pub(crate) fn cpus(&mut self, index: usize, buffer: &mut NewBuffer) {
         let mut order: Vec<usize> = (0..buffer.cpus.len()).collect();
         // Those of which nothing is left come last.
         order.sort_by_key(|&at| match &buffer.cpus[at].region.place {
@@ -135,7 +135,7 @@ impl NewParts {
 const STEP: usize = 1 << 20;
 
 /// Writes a range of the input as it is.
-pub(super) fn copy(
+pub(crate) fn copy(
     data: &[u8],
     range: Range<usize>,
     out: &mut dyn SalvageOutlet,

@@ -9,8 +9,8 @@ use crate::info::Buffer;
 
 /// Bytes of a CPU's entry in a list: place and size.
 const ENTRY: usize = 16;
-/// The word before an instance's list.
-const KIND: &[u8; 10] = b"flyrecord\0";
+/// The word before a list.
+pub(crate) const KIND: &[u8; 10] = b"flyrecord\0";
 
 /// Adds the CPUs and instances that are in no list that is left.
 pub(super) fn add_lost(
@@ -126,7 +126,7 @@ fn list_option(list: &CpuList, begins: usize) -> Option<usize> {
 }
 
 /// Returns the list of a buffer's CPU data.
-fn entries_of(dat: &TraceDat<'_>, buffer: &NewBuffer) -> Vec<u8> {
+pub(crate) fn entries_of(dat: &TraceDat<'_>, buffer: &NewBuffer) -> Vec<u8> {
     let endian = dat.formats.abi.endian;
     let cpus = buffer.cpus.iter();
     cpus.flat_map(|cpu| {

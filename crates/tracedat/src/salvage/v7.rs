@@ -113,7 +113,7 @@ pub(super) fn parts(
 }
 
 /// Returns the header of a section, which has no description.
-fn section(dat: &TraceDat<'_>, (number, flags): (u16, u16), size: u64) -> Vec<u8> {
+pub(crate) fn section(dat: &TraceDat<'_>, (number, flags): (u16, u16), size: u64) -> Vec<u8> {
     let endian = dat.formats.abi.endian;
     let mut bytes = endian.u16_bytes(number).to_vec();
     bytes.extend(endian.u16_bytes(flags));
@@ -123,20 +123,20 @@ fn section(dat: &TraceDat<'_>, (number, flags): (u16, u16), size: u64) -> Vec<u8
 }
 
 /// A list of options.
-struct NewOptions<'d, 'a> {
+pub(crate) struct NewOptions<'d, 'a> {
     dat: &'d TraceDat<'a>,
-    bytes: Vec<u8>,
+    pub(crate) bytes: Vec<u8>,
 }
 
 impl<'d, 'a> NewOptions<'d, 'a> {
-    fn new(dat: &'d TraceDat<'a>) -> NewOptions<'d, 'a> {
+    pub(crate) fn new(dat: &'d TraceDat<'a>) -> NewOptions<'d, 'a> {
         NewOptions {
             dat,
             bytes: Vec::new(),
         }
     }
 
-    fn add(&mut self, number: u16, bytes: &[u8]) {
+    pub(crate) fn add(&mut self, number: u16, bytes: &[u8]) {
         let endian = self.dat.formats.abi.endian;
         self.bytes.extend(endian.u16_bytes(number));
         let size = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
@@ -145,7 +145,7 @@ impl<'d, 'a> NewOptions<'d, 'a> {
     }
 
     /// Returns what the option of a buffer says: where its section is, its name and clock, and its CPUs.
-    fn buffer(&self, at: u64, buffer: &NewBuffer) -> Vec<u8> {
+    pub(crate) fn buffer(&self, at: u64, buffer: &NewBuffer) -> Vec<u8> {
         let endian = self.dat.formats.abi.endian;
         let mut bytes = endian.u64_bytes(at).to_vec();
         let clock = buffer.clock.as_ref().or(self.dat.info.clock.as_ref());
