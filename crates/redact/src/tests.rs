@@ -4,6 +4,7 @@ use tracefmt::{Abi, FormatCatalog};
 
 use crate::Redactor;
 use perfdata::PrivacyMask;
+use tracedat::TracePrivacyMask;
 
 const FORMAT: &str = "name: secret_event\nID: 7\nformat:\n\
     \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
@@ -78,4 +79,29 @@ fn of_a_record_numbers_stay_and_nothing_else() {
     redactor.tracepoint(Some(8), &mut unknown);
     assert_eq!(&unknown[..8], &bytes[..8]);
     assert!(unknown[8..].iter().all(|byte| *byte == 0));
+}
+
+/// ftrace declares eight addresses of a stack, and writes as many as there are.
+#[test]
+fn a_stack_keeps_all_of_its_addresses() {
+    const STACK: &str = "name: kernel_stack\nID: 4\nformat:\n\
+        \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
+        \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n\
+        \tfield:int size;\toffset:8;\tsize:4;\tsigned:1;\n\
+        \tfield:unsigned long caller[8];\toffset:16;\tsize:64;\tsigned:0;\n\n\
+        print fmt: \"\"\n";
+    let mut formats = FormatCatalog::default();
+    formats.abi = Abi::default();
+    formats.add("ftrace", STACK.as_bytes());
+    let mut redactor = Redactor::new(&formats, 5);
+    let mut record = vec![4, 0, 0, 0, 42, 0, 0, 0, 12, 0, 0, 0, b'S', b'S', b'S', b'S'];
+    for at in 0..12 {
+        record.extend((FUNCTION + at).to_le_bytes());
+    }
+    redactor.ring_record(&mut record);
+    assert_eq!(&record[12..16], &[0; 4]);
+    for (at, word) in (0..).zip(record[16..].chunks_exact(8)) {
+        let address = u64::from_le_bytes(word.try_into().expect("eight bytes"));
+        assert_eq!(address, redactor.address(FUNCTION + at));
+    }
 }
