@@ -2,6 +2,9 @@
 
 use event::index_of;
 
+/// Slots below this stand in one list, where each is found at once: most recordings have no others.
+const LOW: usize = 1 << 12;
+
 /// Slots in a page.
 const IN_PAGE: usize = 16;
 
@@ -15,10 +18,12 @@ struct SlotPage<T> {
 
 /// Something for each of some slots.
 ///
-/// A slot is found by two steps through memory. Of slots that were removed side by side no more is left than a word for
-/// each sixteen of them.
+/// A slot beyond the first 4096 is found by two steps through memory. Of slots there that were removed side by side no
+/// more is left than a word for each sixteen of them.
 #[derive(Debug, Clone)]
 pub struct BySlot<T> {
+    low: Vec<Option<T>>,
+    /// By number of the page, the first of which is that of slot [`LOW`].
     pages: Vec<Option<Box<SlotPage<T>>>>,
     used: usize,
 }
@@ -26,6 +31,7 @@ pub struct BySlot<T> {
 impl<T> Default for BySlot<T> {
     fn default() -> BySlot<T> {
         BySlot {
+            low: Vec::new(),
             pages: Vec::new(),
             used: 0,
         }
@@ -37,6 +43,10 @@ impl<T> BySlot<T> {
     #[inline]
     pub fn get(&self, slot: u32) -> Option<&T> {
         let at = index_of(slot);
+        if at < LOW {
+            return self.low.get(at)?.as_ref();
+        }
+        let at = at - LOW;
         let page = self.pages.get(at / IN_PAGE)?.as_deref()?;
         page.list[at % IN_PAGE].as_ref()
     }
@@ -45,6 +55,10 @@ impl<T> BySlot<T> {
     #[inline]
     pub fn get_mut(&mut self, slot: u32) -> Option<&mut T> {
         let at = index_of(slot);
+        if at < LOW {
+            return self.low.get_mut(at)?.as_mut();
+        }
+        let at = at - LOW;
         let page = self.pages.get_mut(at / IN_PAGE)?.as_deref_mut()?;
         page.list[at % IN_PAGE].as_mut()
     }
@@ -52,29 +66,50 @@ impl<T> BySlot<T> {
     /// Returns the same, and makes it if there is none.
     #[inline]
     pub fn entry(&mut self, slot: u32, make: impl FnOnce() -> T) -> &mut T {
-        let at = index_of(slot);
-        let there = matches!(self.pages.get(at / IN_PAGE), Some(Some(page)) if page.list[at % IN_PAGE].is_some());
-        if !there {
-            self.add(at);
+        if self.get(slot).is_none() {
+            self.add(index_of(slot));
         }
-        // There is a page now, whose list has as many places as the remainder can be.
-        let place = self.pages[at / IN_PAGE].get_or_insert_with(new_page);
-        place.list[at % IN_PAGE].get_or_insert_with(make)
+        let place = self.place(index_of(slot));
+        place.get_or_insert_with(make)
     }
 
     /// Makes room for a slot that is not there.
     #[cold]
     fn add(&mut self, at: usize) {
+        self.used += 1;
+        if at < LOW {
+            if self.low.len() <= at {
+                self.low.resize_with(at + 1, || None);
+            }
+            return;
+        }
+        let at = at - LOW;
         if self.pages.len() <= at / IN_PAGE {
             self.pages.resize_with(at / IN_PAGE + 1, || None);
         }
         self.pages[at / IN_PAGE].get_or_insert_with(new_page).used += 1;
-        self.used += 1;
+    }
+
+    /// Returns the place of a slot for which there is room.
+    #[inline]
+    fn place(&mut self, at: usize) -> &mut Option<T> {
+        if at < LOW {
+            return &mut self.low[at];
+        }
+        let at = at - LOW;
+        let page = self.pages[at / IN_PAGE].get_or_insert_with(new_page);
+        &mut page.list[at % IN_PAGE]
     }
 
     /// Removes what there is of a slot.
     pub fn remove(&mut self, slot: u32) -> Option<T> {
         let at = index_of(slot);
+        if at < LOW {
+            let one = self.low.get_mut(at)?.take()?;
+            self.used -= 1;
+            return Some(one);
+        }
+        let at = at - LOW;
         let place = self.pages.get_mut(at / IN_PAGE)?;
         let page = place.as_deref_mut()?;
         let one = page.list[at % IN_PAGE].take()?;
@@ -98,28 +133,34 @@ impl<T> BySlot<T> {
 
     /// Returns all that there is, with its slots, in their order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u32, &T)> {
+        let low = self.low.iter().enumerate();
+        let low = low.filter_map(|(at, one)| Some((at as u32, one.as_ref()?)));
         let pages = self.pages.iter().enumerate();
         let pages = pages.filter_map(|(number, page)| Some((number, page.as_deref()?)));
-        pages.flat_map(|(number, page)| {
+        let beyond = pages.flat_map(|(number, page)| {
             let list = page.list.iter().enumerate();
             list.filter_map(move |(at, one)| {
-                let slot = (number * IN_PAGE + at) as u32;
+                let slot = (LOW + number * IN_PAGE + at) as u32;
                 Some((slot, one.as_ref()?))
             })
-        })
+        });
+        low.chain(beyond)
     }
 
     /// Returns the same, to change it.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut T)> {
+        let low = self.low.iter_mut().enumerate();
+        let low = low.filter_map(|(at, one)| Some((at as u32, one.as_mut()?)));
         let pages = self.pages.iter_mut().enumerate();
         let pages = pages.filter_map(|(number, page)| Some((number, page.as_deref_mut()?)));
-        pages.flat_map(|(number, page)| {
+        let beyond = pages.flat_map(|(number, page)| {
             let list = page.list.iter_mut().enumerate();
             list.filter_map(move |(at, one)| {
-                let slot = (number * IN_PAGE + at) as u32;
+                let slot = (LOW + number * IN_PAGE + at) as u32;
                 Some((slot, one.as_mut()?))
             })
-        })
+        });
+        low.chain(beyond)
     }
 }
 
@@ -137,22 +178,28 @@ mod tests {
     #[test]
     fn what_was_put_in_is_found_until_it_is_removed() {
         let mut slots = BySlot::default();
-        for slot in 0..1000u32 {
+        // On both sides of where pages begin.
+        for slot in 3500..4500u32 {
             *slots.entry(slot, || 0) += slot;
+            *slots.entry(slot, || 1) += 0;
         }
-        for slot in (0..1000).filter(|slot| slot % 100 != 7) {
+        for slot in (3500..4500).filter(|slot| slot % 100 != 7) {
             assert_eq!(slots.remove(slot), Some(slot));
             assert_eq!(slots.remove(slot), None);
         }
         let left: Vec<(u32, u32)> = slots.iter().map(|(slot, one)| (slot, *one)).collect();
-        let expected: Vec<(u32, u32)> = (0..10).map(|n| (100 * n + 7, 100 * n + 7)).collect();
+        let expected: Vec<(u32, u32)> = (35..45).map(|n| (100 * n + 7, 100 * n + 7)).collect();
         assert_eq!((left, slots.len()), (expected, 10));
         // As many pages as have anything in them.
-        assert_eq!(slots.pages.iter().flatten().count(), 10);
+        assert_eq!(slots.pages.iter().flatten().count(), 4);
         for (_, one) in slots.iter_mut() {
             *one += 1;
         }
-        assert_eq!((slots.get(107), slots.get(108)), (Some(&108), None));
+        assert_eq!(
+            (slots.get(3507), slots.get(4407)),
+            (Some(&3508), Some(&4408))
+        );
+        assert_eq!((slots.get(3508), slots.get(4408)), (None, None));
         assert_eq!(slots.get_mut(u32::MAX), None);
     }
 }

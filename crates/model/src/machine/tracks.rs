@@ -10,7 +10,7 @@ use crate::track::VcpuTrack;
 /// vCPUs by number. A number is never used again.
 #[derive(Debug, Clone)]
 pub(super) struct VcpuTracks {
-    list: BySlot<Box<VcpuTrack>>,
+    list: BySlot<VcpuTrack>,
     next: u32,
     /// Stands for one that is not followed any more: whoever still has its number changes nobody else.
     past: Box<VcpuTrack>,
@@ -31,21 +31,21 @@ impl VcpuTracks {
     pub(super) fn push(&mut self, track: VcpuTrack) -> u32 {
         let number = self.next;
         self.next = number.saturating_add(1);
-        self.list.entry(number, || Box::new(track));
+        self.list.entry(number, || track);
         number
     }
 
     #[inline]
     pub(super) fn get(&self, vcpu: u32) -> Option<&VcpuTrack> {
-        self.list.get(vcpu).map(Box::as_ref)
+        self.list.get(vcpu)
     }
 
     #[inline]
     pub(super) fn get_mut(&mut self, vcpu: u32) -> Option<&mut VcpuTrack> {
-        self.list.get_mut(vcpu).map(Box::as_mut)
+        self.list.get_mut(vcpu)
     }
 
-    pub(super) fn remove(&mut self, vcpu: u32) -> Option<Box<VcpuTrack>> {
+    pub(super) fn remove(&mut self, vcpu: u32) -> Option<VcpuTrack> {
         self.list.remove(vcpu)
     }
 
@@ -61,13 +61,11 @@ impl VcpuTracks {
 
     /// Returns those that are followed, with their numbers.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &VcpuTrack)> {
-        let list = self.list.iter();
-        list.map(|(number, track)| (number, track.as_ref()))
+        self.list.iter()
     }
 
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut VcpuTrack)> {
-        let list = self.list.iter_mut();
-        list.map(|(number, track)| (number, track.as_mut()))
+        self.list.iter_mut()
     }
 }
 
