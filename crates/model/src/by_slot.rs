@@ -66,11 +66,15 @@ impl<T> BySlot<T> {
     /// Returns the same, and makes it if there is none.
     #[inline]
     pub fn entry(&mut self, slot: u32, make: impl FnOnce() -> T) -> &mut T {
-        if self.get(slot).is_none() {
-            self.add(index_of(slot));
+        let at = index_of(slot);
+        // Mostly it is there, in the list.
+        if matches!(self.low.get(at), Some(Some(_))) {
+            return self.low[at].get_or_insert_with(make);
         }
-        let place = self.place(index_of(slot));
-        place.get_or_insert_with(make)
+        if self.get(slot).is_none() {
+            self.add(at);
+        }
+        self.place(at).get_or_insert_with(make)
     }
 
     /// Makes room for a slot that is not there.
