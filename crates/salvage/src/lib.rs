@@ -11,4 +11,4 @@ mod account;
 mod outlet;
 
 pub use account::{SalvageAccount, SalvageRefusal, SalvagedCpu};
-pub use outlet::{CountingOutlet, SalvageOutlet, WriteOutlet};
+pub use outlet::{CountingOutlet, SalvageOutlet, WriteOutlet, copy_range};

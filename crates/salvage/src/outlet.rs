@@ -15,6 +15,24 @@ pub trait SalvageOutlet {
     fn consumed(&mut self, _range: Range<usize>) {}
 }
 
+/// Bytes of the input that are written at once, and given back.
+const STEP: usize = 1 << 20;
+
+/// Writes a range of the input as it is, by pieces that are given back.
+///
+/// # Errors
+/// Those of the outlet.
+pub fn copy_range(data: &[u8], range: Range<usize>, out: &mut dyn SalvageOutlet) -> io::Result<()> {
+    let mut at = range.start;
+    while at < range.end {
+        let next = range.end.min(at.saturating_add(STEP));
+        out.put(data.get(at..next).unwrap_or_default())?;
+        out.consumed(at..next);
+        at = next;
+    }
+    Ok(())
+}
+
 /// Writes the bytes, and says which of the input are not needed any more.
 pub struct WriteOutlet<'o> {
     out: &'o mut dyn Write,

@@ -7,7 +7,7 @@ use redact::{RedactionCounts, Redactor};
 use salvage::WriteOutlet;
 use tracedat::MaskableDat;
 
-use crate::sniff::{FileContent, sniff};
+use crate::sniff::sniff;
 use crate::{OpenError, RecordingBytes};
 
 /// A recording that can be written without what is private in it.
@@ -44,11 +44,7 @@ impl RecordingBytes {
             let dat = dat.map_err(|e| unusable(e.to_string()))?;
             RedactableContainer::Dat(Box::new(dat))
         } else {
-            let found = match sniff(data) {
-                FileContent::Other(what) => what,
-                FileContent::Recording(what) => format!("a {what}"),
-                FileContent::Text => "a text".to_owned(),
-            };
+            let found = sniff(data).described();
             return Err(unusable(format!(
                 "is {found}; expected a perf.data or trace.dat, of which alone it is known where all that is private \
                  stands"

@@ -6,7 +6,7 @@ use perfdata::{PerfRecording, PerfSalvage};
 use salvage::{SalvageAccount, WriteOutlet};
 use tracedat::DatSalvage;
 
-use crate::sniff::{FileContent, sniff};
+use crate::sniff::sniff;
 use crate::{OpenError, RecordingBytes};
 
 /// A recording that was looked through, and can be written whole.
@@ -61,11 +61,7 @@ impl RecordingBytes {
             let dat = dat.map_err(|e| unusable(e.to_string()))?;
             SalvagedContainer::Dat(Box::new(dat))
         } else {
-            let found = match sniff(data) {
-                FileContent::Other(what) => what,
-                FileContent::Recording(what) => format!("a {what}"),
-                FileContent::Text => "a text".to_owned(),
-            };
+            let found = sniff(data).described();
             return Err(unusable(format!(
                 "is {found}; expected a perf.data or trace.dat, which alone can be cut so that no tool opens them"
             )));

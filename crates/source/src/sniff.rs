@@ -34,6 +34,17 @@ const KNOWN: &[(&[u8], &str)] = &[
     (b"SQLite format", "an SQLite database"),
 ];
 
+impl FileContent {
+    /// Returns what it is with its article: `a text`.
+    pub(crate) fn described(self) -> String {
+        match self {
+            FileContent::Other(what) => what,
+            FileContent::Recording(what) => format!("a {what}"),
+            FileContent::Text => "a text".to_owned(),
+        }
+    }
+}
+
 /// Says what bytes are. Only their beginning is looked at, of a text behind blank lines, so a recording may still turn
 /// out to be unusable.
 ///

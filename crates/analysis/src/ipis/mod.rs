@@ -9,8 +9,8 @@ mod destination;
 mod tally;
 
 use cpuset::{NodeMap, NumaNode};
-use event::{Data, Event, EventType, ExitReason, Kind, MmioAccess, index_of};
-use model::Machine;
+use event::{Data, Event, EventType, ExitReason, Kind, MmioAccess};
+use model::{BySlot, Machine, RetiredThreads};
 use paths::{CompletedInstance, InstanceTrait, Paths, VcpuActivity};
 use rustc_hash::FxHashMap;
 
@@ -24,8 +24,6 @@ use tally::{IpiTally, SentIpi, Target};
 const MAX_TO: usize = 16;
 /// Targets of one interrupt that is for all.
 const MAX_TARGETS: usize = 1 << 10;
-/// vCPUs that are followed where exits alone show them: KVM has fewer in a VM.
-const MAX_VCPUS: usize = 1 << 14;
 
 /// x2APIC's ICR; the xAPIC's, and its upper half, which has the destination (Intel SDM volume 3, 11.6.1 and 11.12.9).
 const ICR_MSR: u32 = 0x830;
@@ -95,7 +93,7 @@ pub struct Ipis {
     /// Which of the paths it is, and of its chains, which steps are the wake-up and the switch to the target.
     path: Option<usize>,
     steps: Vec<Steps>,
-    vcpus: Vec<IpiVcpu>,
+    vcpus: BySlot<IpiVcpu>,
     by_number: FxHashMap<(i32, u32), u32>,
     /// By process, its vCPUs.
     by_pid: FxHashMap<i32, Vec<u32>>,
@@ -163,10 +161,9 @@ impl Ipis {
     fn take(&mut self, event: &Event<'_>, data: &Data, machine: &mut Machine) {
         match data {
             Data::KvmExit(exit) => {
-                let Some(at) = self.vcpu(event, exit.vcpu, machine) else {
+                let Some((_, vcpu)) = self.vcpu(event, exit.vcpu, machine) else {
                     return;
                 };
-                let vcpu = &mut self.vcpus[at];
                 if !exit.inner {
                     vcpu.over(event.time, event.cpu);
                 }
@@ -178,10 +175,9 @@ impl Ipis {
                 vcpu.exit_at = event.time;
             }
             Data::KvmEntry(entry) => {
-                let Some(at) = self.vcpu(event, entry.vcpu, machine) else {
+                let Some((at, vcpu)) = self.vcpu(event, entry.vcpu, machine) else {
                     return;
                 };
-                let vcpu = &mut self.vcpus[at];
                 vcpu.over(event.time, event.cpu);
                 // One that runs takes an interrupt by an exit that says so; what else it left its guest for
                 // shows nothing of how soon it got it.
@@ -210,7 +206,9 @@ impl Ipis {
                 }
                 let mut to = to;
                 to.clear();
-                self.vcpus[at].to = to;
+                if let Some(vcpu) = self.vcpus.get_mut(at) {
+                    vcpu.to = to;
+                }
             }
             Data::KvmMsr(msr) if msr.write && msr.msr == ICR_MSR => {
                 let destination = (msr.value >> 32) as u32;
@@ -219,13 +217,13 @@ impl Ipis {
             }
             Data::KvmMmio(mmio) if mmio.access == MmioAccess::Write => match mmio.gpa {
                 ICR2_GPA => {
-                    if let Some(at) = self.vcpu(event, None, machine) {
-                        self.vcpus[at].icr2 = Some((mmio.value as u32) >> 24);
+                    if let Some((_, vcpu)) = self.vcpu(event, None, machine) {
+                        vcpu.icr2 = Some((mmio.value as u32) >> 24);
                     }
                 }
                 ICR_GPA => {
-                    let at = self.vcpu(event, None, machine);
-                    let known = at.and_then(|at| self.vcpus[at].icr2);
+                    let vcpu = self.vcpu(event, None, machine);
+                    let known = vcpu.and_then(|(_, vcpu)| vcpu.icr2);
                     let to = Destination::of(mmio.value as u32, known, false);
                     self.sends(event, to, machine);
                 }
@@ -240,16 +238,9 @@ impl Ipis {
         event: &Event<'_>,
         number: Option<u32>,
         machine: &mut Machine,
-    ) -> Option<usize> {
+    ) -> Option<(u32, &mut IpiVcpu)> {
         let at = machine.vcpu_of(event.tid)?;
-        let index = index_of(at);
-        if index >= MAX_VCPUS {
-            return None;
-        }
-        if self.vcpus.len() <= index {
-            self.vcpus.resize_with(index + 1, IpiVcpu::default);
-        }
-        let vcpu = &mut self.vcpus[index];
+        let vcpu = self.vcpus.entry(at, IpiVcpu::default);
         if !vcpu.known {
             vcpu.known = true;
             vcpu.pid = event.pid;
@@ -261,28 +252,28 @@ impl Ipis {
             vcpu.number = Some(number);
             self.by_number.entry((vcpu.pid, number)).or_insert(at);
         }
-        Some(index)
+        Some((at, vcpu))
     }
 
     /// A vCPU writes its ICR.
     fn sends(&mut self, event: &Event<'_>, to: Destination, machine: &mut Machine) {
-        let Some(sender) = self.vcpu(event, None, machine) else {
+        let Some((sender, vcpu)) = self.vcpu(event, None, machine) else {
             return;
         };
-        let (pid, sent) = (self.vcpus[sender].pid, self.vcpus[sender].exit_at);
+        let (pid, sent) = (vcpu.pid, vcpu.exit_at);
         let one = |number: u32, ipis: &Ipis| ipis.by_number.get(&(pid, number)).copied();
-        let mut targets: Vec<usize> = Vec::new();
+        let mut targets: Vec<u32> = Vec::new();
         match to {
             Destination::Nobody => return,
-            Destination::One(number) => targets.extend(one(number, self).map(index_of)),
+            Destination::One(number) => targets.extend(one(number, self)),
             Destination::Bits(base, bits) => {
                 let numbers = (0..16).filter(|bit| bits >> bit & 1 == 1);
                 let found = numbers.filter_map(|bit| one(base.saturating_add(bit), self));
-                targets.extend(found.map(index_of));
+                targets.extend(found);
             }
             Destination::All | Destination::Unknown => {
                 let of_vm = self.by_pid.get(&pid).into_iter().flatten();
-                targets.extend(of_vm.take(MAX_TARGETS).map(|at| index_of(*at)));
+                targets.extend(of_vm.take(MAX_TARGETS));
             }
         }
         // Of two vCPUs it is the other one, whatever was not recorded.
@@ -345,6 +336,17 @@ impl Ipis {
 }
 
 impl Analysis for Ipis {
+    fn retire(&mut self, retired: &RetiredThreads, _: &Machine) {
+        for vcpu in retired.vcpus() {
+            self.vcpus.remove(vcpu);
+        }
+        self.by_number.retain(|_, vcpu| !retired.has_vcpu(*vcpu));
+        self.by_pid.retain(|_, vcpus| {
+            vcpus.retain(|vcpu| !retired.has_vcpu(*vcpu));
+            !vcpus.is_empty()
+        });
+    }
+
     fn needs(&self) -> Needs {
         Needs {
             states: States::All,

@@ -18,7 +18,9 @@ mod unpacked;
 use std::io;
 use std::ops::Range;
 
-use ::salvage::{CountingOutlet, SalvageAccount, SalvageOutlet, SalvageRefusal, SalvagedCpu};
+use ::salvage::{
+    CountingOutlet, SalvageAccount, SalvageOutlet, SalvageRefusal, SalvagedCpu, copy_range,
+};
 
 use crate::attr::AttrType;
 use crate::feature::number;
@@ -127,7 +129,7 @@ impl<'a> PerfSalvage<'a> {
         let recording = &self.recording;
         let data = recording.data;
         if self.account.whole {
-            return copy(data, 0..data.len(), out);
+            return copy_range(data, 0..data.len(), out);
         }
         let reading = WalkPlan::new(recording);
         if recording.is_pipe() {
@@ -135,7 +137,7 @@ impl<'a> PerfSalvage<'a> {
             return pass(&reading, Some(out)).map(|_| ());
         }
         out.put(&self.header())?;
-        copy(data, FILE_HEADER..recording.start, out)?;
+        copy_range(data, FILE_HEADER..recording.start, out)?;
         pass(&reading, Some(&mut *out))?;
         let mut at = self.behind_list();
         for feature in &self.features {
@@ -153,7 +155,7 @@ impl<'a> PerfSalvage<'a> {
         for feature in &self.features {
             match &feature.content {
                 FeatureContent::Ahead(_) => {}
-                FeatureContent::Behind(range) => copy(data, range.clone(), out)?,
+                FeatureContent::Behind(range) => copy_range(data, range.clone(), out)?,
                 FeatureContent::Made(bytes) => out.put(bytes)?,
             }
         }
@@ -349,19 +351,4 @@ fn account(recording: &PerfRecording<'_>, found: &PassResult) -> SalvageAccount 
         ));
     }
     account
-}
-
-/// Bytes of the input that are written at once, and given back.
-const STEP: usize = 1 << 20;
-
-/// Writes a range of the input as it is.
-fn copy(data: &[u8], range: Range<usize>, out: &mut dyn SalvageOutlet) -> io::Result<()> {
-    let mut at = range.start;
-    while at < range.end {
-        let next = range.end.min(at + STEP);
-        out.put(data.get(at..next).unwrap_or_default())?;
-        out.consumed(at..next);
-        at = next;
-    }
-    Ok(())
 }

@@ -15,7 +15,9 @@ pub(crate) mod v7;
 use std::io;
 use std::ops::Range;
 
-use ::salvage::{CountingOutlet, SalvageAccount, SalvageOutlet, SalvageRefusal, SalvagedCpu};
+use ::salvage::{
+    CountingOutlet, SalvageAccount, SalvageOutlet, SalvageRefusal, SalvagedCpu, copy_range,
+};
 use cpuset::MAX_CPUS;
 
 use crate::TraceDatError;
@@ -23,7 +25,7 @@ use crate::clock::CpuClock;
 use crate::file::TraceDat;
 use crate::info::{Buffer, TraceTimeUnit};
 use pages::{CpuRegion, PageForm};
-use parts::{NewBuffer, NewCpu, NewPart, copy};
+use parts::{NewBuffer, NewCpu, NewPart};
 
 /// A trace.dat, looked through, and how it is made whole.
 #[derive(Debug)]
@@ -120,11 +122,11 @@ impl<'a> DatSalvage<'a> {
     pub fn write(&self, out: &mut dyn SalvageOutlet) -> io::Result<()> {
         let data = self.dat.data;
         if self.account.whole {
-            return copy(data, 0..data.len(), out);
+            return copy_range(data, 0..data.len(), out);
         }
         for part in &self.parts {
             match part {
-                NewPart::Copy(range) => copy(data, range.clone(), out)?,
+                NewPart::Copy(range) => copy_range(data, range.clone(), out)?,
                 NewPart::Made(bytes) => out.put(bytes)?,
                 NewPart::Cpu(buffer, cpu) => {
                     let cpu = self.buffers.get(*buffer).and_then(|b| b.cpus.get(*cpu));

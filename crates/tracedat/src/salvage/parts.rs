@@ -1,9 +1,6 @@
 //! What the new file is put together of.
 
-use std::io;
 use std::ops::Range;
-
-use salvage::SalvageOutlet;
 
 use super::pages::{CpuRegion, WholeRegion};
 use crate::page::PageLayout;
@@ -129,23 +126,4 @@ impl NewParts {
             self.parts.push(NewPart::Cpu(index, at));
         }
     }
-}
-
-/// Bytes of the input that are written at once, and given back.
-const STEP: usize = 1 << 20;
-
-/// Writes a range of the input as it is.
-pub(crate) fn copy(
-    data: &[u8],
-    range: Range<usize>,
-    out: &mut dyn SalvageOutlet,
-) -> io::Result<()> {
-    let mut at = range.start;
-    while at < range.end {
-        let next = range.end.min(at + STEP);
-        out.put(data.get(at..next).unwrap_or_default())?;
-        out.consumed(at..next);
-        at = next;
-    }
-    Ok(())
 }
