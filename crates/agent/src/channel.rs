@@ -1,18 +1,20 @@
-//! Messages: a length, a kind, what it says, and, once both sides know each other, by what it is known to be theirs.
+//! Messages: a length, a kind and what it says; encrypted once both sides know each other.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 use crate::error::AgentError;
 use crate::link::Link;
-use crate::secret::{MessageKey, TAG};
+use crate::noise::{NoiseKeys, TAG};
 
 /// Bytes that a message has at most, with its kind: before both sides know each other, and from then on. The length
 /// before it is not counted.
 const MOST_PLAIN: usize = 256;
 const MOST: usize = 1 + CONTENT + TAG;
 /// Bytes that a message says at most.
-pub(crate) const CONTENT: usize = 64 << 10;
+///
+/// Noise allows 65,535 bytes in all.
+pub(crate) const CONTENT: usize = 32 << 10;
 
 /// How long a message that has begun may take to come, or to be taken.
 pub(crate) const MESSAGE: Duration = Duration::from_secs(10);
@@ -21,8 +23,8 @@ pub(crate) const MESSAGE: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub(crate) struct Channel {
     link: Link,
-    /// The key of what is sent, and that of what comes.
-    keys: Option<[MessageKey; 2]>,
+    /// What messages are encrypted by.
+    keys: Option<NoiseKeys>,
 }
 
 impl Channel {
@@ -30,9 +32,9 @@ impl Channel {
         Channel { link, keys: None }
     }
 
-    /// From now on each message is known by these keys: that of what is sent, and that of what comes.
-    pub(crate) fn lock(&mut self, sent: MessageKey, received: MessageKey) {
-        self.keys = Some([sent, received]);
+    /// From now on each message is encrypted.
+    pub(crate) fn lock(&mut self, keys: NoiseKeys) {
+        self.keys = Some(keys);
     }
 
     pub(crate) fn link(&self) -> &Link {
@@ -41,12 +43,14 @@ impl Channel {
 
     /// Sends a message.
     pub(crate) fn send(&mut self, kind: u8, says: &[u8], by: Instant) -> Result<(), AgentError> {
+        let mut plain = Vec::with_capacity(1 + says.len());
+        plain.push(kind);
+        plain.extend_from_slice(says);
         let mut bytes = vec![0; 4];
-        bytes.push(kind);
-        bytes.extend_from_slice(says);
-        if let Some([key, _]) = &mut self.keys {
-            let tag = key.tag(&bytes[4..]);
-            bytes.extend_from_slice(&tag);
+        match &mut self.keys {
+            // What would be too long is not encrypted first.
+            Some(keys) if plain.len() <= 1 + CONTENT => keys.encrypt(&plain, &mut bytes)?,
+            _ => bytes.append(&mut plain),
         }
         let (length, most) = (bytes.len() - 4, self.most());
         if length > most {
@@ -79,11 +83,8 @@ impl Channel {
         }
         let mut message = vec![0; length];
         self.link.read(&mut message, by)?;
-        if let Some([_, key]) = &mut self.keys {
-            let tag = message.split_off(length - TAG);
-            if !key.fits(&message, &tag) {
-                return Err(AgentError::Forged);
-            }
+        if let Some(keys) = &mut self.keys {
+            message = keys.decrypt(&message)?;
         }
         let says = message.split_off(1);
         Ok((message[0], says))

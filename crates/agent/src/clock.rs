@@ -42,7 +42,29 @@ pub struct ClockSamples {
     pub end: Option<ClockSample>,
 }
 
+/// Parts of a million by which two machines' clocks run apart at most. The kernel's NTP slews by 500
+/// (`include/linux/timex.h`, `MAXFREQ`), and each of them may be slewed; crystals are off by a tenth of that.
+const DRIFT_PPM: u128 = 1500;
+
 impl ClockSamples {
+    /// Returns whether a clock can have said both: as much time went by on the guest's as on the host's.
+    pub fn is_plausible(&self) -> bool {
+        let (Some(begin), Some(end)) = (self.begin, self.end) else {
+            return true;
+        };
+        let passed = |begin: u64, end: u64| i128::from(end) - i128::from(begin);
+        let host = passed(begin.host_ns, end.host_ns);
+        let guest = passed(begin.guest_ns, end.guest_ns);
+        let apart = host.unsigned_abs() * DRIFT_PPM / 1_000_000;
+        let unsure = u128::from(begin.round_ns) + u128::from(end.round_ns);
+        (guest - host).unsigned_abs() <= apart + unsure
+    }
+
+    /// Returns the guest's times of the comparisons, ns; `None` where there are not two.
+    pub fn guest_span_ns(&self) -> Option<[u64; 2]> {
+        Some([self.begin?.guest_ns, self.end?.guest_ns])
+    }
+
     /// Returns the host's time less the guest's, ns: the middle of both, where there are two.
     pub fn offset_ns(&self) -> Option<i64> {
         let offset = |one: Option<ClockSample>| one.and_then(|one| one.offset_ns());
@@ -90,5 +112,31 @@ mod tests {
             end: far,
         };
         assert_eq!(both.offset_ns(), None);
+    }
+
+    #[test]
+    fn a_clock_that_runs_otherwise_is_not_believed() {
+        let of = |host_ns, guest_ns| {
+            Some(ClockSample {
+                host_ns,
+                guest_ns,
+                round_ns: 1000,
+            })
+        };
+        let said = |guest_ns| ClockSamples {
+            begin: of(1_000_000_000, 5_000_000_000),
+            end: of(11_000_000_000, guest_ns),
+        };
+        assert!(said(15_000_000_000).is_plausible());
+        assert!(said(15_000_000_000 + 15_001_000).is_plausible());
+        assert!(!said(15_000_000_000 + 15_003_000).is_plausible());
+        for guest_ns in [0, 5_000_000_000, 25_000_000_000, u64::MAX] {
+            assert!(!said(guest_ns).is_plausible(), "{guest_ns}");
+        }
+        let one = ClockSamples {
+            end: None,
+            ..said(0)
+        };
+        assert!(one.is_plausible() && one.guest_span_ns().is_none());
     }
 }

@@ -37,6 +37,9 @@ pub enum AgentError {
     /// A message is not the other side's, or not the one whose turn it is.
     #[error("a message was changed on its way, or is of somebody else")]
     Forged,
+    /// Messages cannot be encrypted.
+    #[error("messages cannot be encrypted: {0}")]
+    Noise(String),
     /// A message is longer than messages are.
     #[error("a message of {length} bytes was announced, where {most} are the most")]
     TooLong {
@@ -65,6 +68,13 @@ pub enum AgentError {
     #[error("{0}")]
     Refused(String),
     /// The file that came is not the one that was sent.
-    #[error("the recording that came is not the one that was sent: {0}")]
-    Damaged(&'static str),
+    #[error("the recording that came is not what it has to be: {0}")]
+    Damaged(String),
+}
+
+impl AgentError {
+    /// Returns what a step of the Noise protocol failed for that no peer has a hand in.
+    pub(crate) fn of_noise(error: snow::Error) -> AgentError {
+        AgentError::Noise(error.to_string())
+    }
 }

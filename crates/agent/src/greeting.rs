@@ -1,6 +1,6 @@
 //! How both sides find out that they speak the same and have the same token.
 //!
-//! The host proves it first: who does not have the token gets nothing from an agent that says anything of it.
+//! The host shows it first: who does not have the token gets nothing from an agent that depends on it.
 
 use std::time::Instant;
 
@@ -8,10 +8,11 @@ use crate::channel::Channel;
 use crate::error::AgentError;
 use crate::link::Link;
 use crate::message::MessageFields;
-use crate::secret::{NONCE, Nonces, PROOF, SharedToken, random};
+use crate::noise::{HANDSHAKE, NoiseHandshake, NoiseSide};
+use crate::secret::SharedToken;
 
 /// The version of the protocol.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 
 /// What a greeting begins with, in all versions.
 const MAGIC: &[u8; 8] = b"trapline";
@@ -22,91 +23,65 @@ const SELF: &str = concat!("trapline ", env!("CARGO_PKG_VERSION"));
 
 /// Kinds of messages.
 const HELLO: u8 = 1;
-const PROOF_OF_HOST: u8 = 2;
-const PROOF_OF_GUEST: u8 = 3;
+const HANDSHAKE_OF_HOST: u8 = 2;
+const HANDSHAKE_OF_GUEST: u8 = 3;
 const WRONG_TOKEN: u8 = 4;
+const READY: u8 = 5;
 
-/// A greeting.
-#[derive(Debug)]
-struct Hello {
-    version: u16,
-    program: String,
-    nonce: [u8; NONCE],
+/// Returns this side's greeting.
+fn hello() -> Vec<u8> {
+    let mut out = MAGIC.to_vec();
+    out.extend(VERSION.to_le_bytes());
+    let program = SELF.as_bytes();
+    let program = &program[..program.len().min(PROGRAM)];
+    out.push(u8::try_from(program.len()).unwrap_or(0));
+    out.extend_from_slice(program);
+    out
 }
 
-impl Hello {
-    fn bytes(&self) -> Vec<u8> {
-        let mut out = MAGIC.to_vec();
-        out.extend(self.version.to_le_bytes());
-        let program = self.program.as_bytes();
-        let program = &program[..program.len().min(PROGRAM)];
-        out.push(u8::try_from(program.len()).unwrap_or(0));
-        out.extend_from_slice(program);
-        out.extend(self.nonce);
-        out
+/// Reads a greeting. What stands in it is the same in all versions; what stands behind it is not.
+fn check_hello(kind: u8, says: &[u8]) -> Result<(), AgentError> {
+    let mut fields = MessageFields::of(kind, says);
+    if kind != HELLO || fields.take(MAGIC.len()).ok() != Some(&MAGIC[..]) {
+        return Err(AgentError::OtherProtocol);
     }
-
-    /// Reads one. What stands before the nonce is the same in all versions.
-    fn of(kind: u8, says: &[u8]) -> Result<Hello, AgentError> {
-        let mut fields = MessageFields::of(kind, says);
-        if kind != HELLO || fields.take(MAGIC.len()).ok() != Some(&MAGIC[..]) {
-            return Err(AgentError::OtherProtocol);
-        }
-        let version = fields.u16()?;
-        let length = usize::from(fields.u8()?);
-        if length > PROGRAM {
-            return Err(AgentError::OtherProtocol);
-        }
-        let program = String::from_utf8_lossy(fields.take(length)?).into_owned();
-        if version != VERSION {
-            return Err(AgentError::Version {
-                ours: VERSION,
-                theirs: version,
-                program,
-            });
-        }
-        let nonce = fields.array()?;
-        fields.end()?;
-        Ok(Hello {
-            version,
+    let version = fields.u16()?;
+    let length = usize::from(fields.u8()?);
+    if length > PROGRAM {
+        return Err(AgentError::OtherProtocol);
+    }
+    let program = String::from_utf8_lossy(fields.take(length)?).into_owned();
+    if version != VERSION {
+        return Err(AgentError::Version {
+            ours: VERSION,
+            theirs: version,
             program,
-            nonce,
-        })
+        });
     }
-
-    fn own() -> Result<Hello, AgentError> {
-        Ok(Hello {
-            version: VERSION,
-            program: SELF.to_owned(),
-            nonce: random()?,
-        })
-    }
+    fields.end()
 }
 
 /// Greets an agent.
 pub(crate) fn of_host(link: Link, token: &SharedToken, by: Instant) -> Result<Channel, AgentError> {
     let mut channel = Channel::new(link);
-    let own = Hello::own()?;
-    channel.send(HELLO, &own.bytes(), by)?;
-    let (kind, says) = channel.receive(by)?;
-    let theirs = Hello::of(kind, &says)?;
-    let nonces = Nonces {
-        host: own.nonce,
-        guest: theirs.nonce,
-    };
-    channel.send(PROOF_OF_HOST, &nonces.of_host(token), by)?;
+    let own = hello();
+    channel.send(HELLO, &own, by)?;
+    let (kind, theirs) = channel.receive(by)?;
+    check_hello(kind, &theirs)?;
+    let mut noise = NoiseHandshake::begin(NoiseSide::Host, token, &[own, theirs].concat())?;
+    channel.send(HANDSHAKE_OF_HOST, &noise.write()?, by)?;
     match channel.receive(by)? {
         (WRONG_TOKEN, _) => Err(AgentError::WrongToken),
-        (PROOF_OF_GUEST, proof) if nonces.is_guests(token, &proof) => {
-            let [host, guest] = nonces.keys(token);
-            channel.lock(host, guest);
+        (HANDSHAKE_OF_GUEST, message) => {
+            noise.read(&message)?;
+            channel.lock(noise.end()?);
+            // What was overheard could be said again up to here: this says that the host has the connection's keys.
+            channel.send(READY, &[], by)?;
             Ok(channel)
         }
-        // It has taken our proof for right without having the token: it is not who it says.
-        (PROOF_OF_GUEST, _) => Err(AgentError::WrongToken),
         (kind, _) => Err(AgentError::Unexpected {
             kind,
-            expected: "the agent's proof that it has the token",
+            expected: "the agent's part of the handshake",
         }),
     }
 }
@@ -118,35 +93,40 @@ pub(crate) fn of_guest(
     by: Instant,
 ) -> Result<Channel, AgentError> {
     let mut channel = Channel::new(link);
-    let (kind, says) = channel.receive(by)?;
-    let own = Hello::own()?;
-    let theirs = match Hello::of(kind, &says) {
+    let (kind, theirs) = channel.receive(by)?;
+    let own = hello();
+    match check_hello(kind, &theirs) {
         // So that it can say both versions.
         Err(error @ AgentError::Version { .. }) => {
-            channel.send(HELLO, &own.bytes(), by)?;
+            channel.send(HELLO, &own, by)?;
             return Err(error);
         }
         other => other?,
-    };
-    channel.send(HELLO, &own.bytes(), by)?;
-    let nonces = Nonces {
-        host: theirs.nonce,
-        guest: own.nonce,
-    };
-    let (kind, proof) = channel.receive(by)?;
-    if kind != PROOF_OF_HOST || proof.len() != PROOF {
+    }
+    channel.send(HELLO, &own, by)?;
+    let mut noise = NoiseHandshake::begin(NoiseSide::Guest, token, &[theirs, own].concat())?;
+    let (kind, message) = channel.receive(by)?;
+    if kind != HANDSHAKE_OF_HOST || message.len() != HANDSHAKE {
         return Err(AgentError::Unexpected {
             kind,
-            expected: "the host's proof that it has the token",
+            expected: "the host's part of the handshake",
         });
     }
-    if !nonces.is_hosts(token, &proof) {
+    if let Err(error) = noise.read(&message) {
         // Whether it can be known or not: it was wrong.
         let _ = channel.send(WRONG_TOKEN, &[], by);
-        return Err(AgentError::WrongToken);
+        return Err(error);
     }
-    channel.send(PROOF_OF_GUEST, &nonces.of_guest(token), by)?;
-    let [host, guest] = nonces.keys(token);
-    channel.lock(guest, host);
-    Ok(channel)
+    channel.send(HANDSHAKE_OF_GUEST, &noise.write()?, by)?;
+    channel.lock(noise.end()?);
+    match channel.receive(by) {
+        Ok((READY, says)) if says.is_empty() => Ok(channel),
+        Ok((kind, _)) => Err(AgentError::Unexpected {
+            kind,
+            expected: "that the host is ready",
+        }),
+        // It has said again what it overheard.
+        Err(AgentError::Forged) => Err(AgentError::WrongToken),
+        Err(error) => Err(error),
+    }
 }

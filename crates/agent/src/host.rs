@@ -108,15 +108,16 @@ impl Connection {
     pub fn stop(&mut self, clocks: &ClockSamples) -> Result<RecordingEnd, AgentError> {
         self.say(&AgentMessage::Stop(*clocks))?;
         match self.hear(WORK)? {
-            AgentMessage::Stopped(stopped) if stopped.length > self.size => {
-                Err(AgentError::Damaged("it is larger than was asked for"))
-            }
+            AgentMessage::Stopped(stopped) if stopped.length > self.size => Err(
+                AgentError::Damaged("it is larger than was asked for".to_owned()),
+            ),
             AgentMessage::Stopped(stopped) => Ok(stopped),
             other => Err(other.unexpected("that the recording has ended")),
         }
     }
 
-    /// Fetches the recording that [`Connection::stop`] reported, and lets the agent remove it.
+    /// Fetches the recording that [`Connection::stop`] reported. The agent keeps its own until it hears
+    /// [`Connection::done`].
     ///
     /// # Errors
     ///
@@ -136,12 +137,12 @@ impl Connection {
                 AgentMessage::Chunk(bytes) => {
                     let more = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
                     if more > left {
-                        return Err(AgentError::Damaged("it is longer than was said"));
+                        return Err(AgentError::Damaged("it is longer than was said".to_owned()));
                     }
                     // Pieces of nothing would come for ever.
                     if more < left && bytes.len() < CONTENT {
                         return Err(AgentError::Damaged(
-                            "it comes in smaller pieces than was agreed",
+                            "it comes in smaller pieces than was agreed".to_owned(),
                         ));
                     }
                     left -= more;
@@ -149,16 +150,25 @@ impl Connection {
                     file.write_all(&bytes)?;
                 }
                 AgentMessage::End(_) if left > 0 => {
-                    return Err(AgentError::Damaged("it ends early"));
+                    return Err(AgentError::Damaged("it ends early".to_owned()));
                 }
                 AgentMessage::End(said) if said != <[u8; 32]>::from(hash.finalize()) => {
-                    return Err(AgentError::Damaged("its SHA-256 is another"));
+                    return Err(AgentError::Damaged("its SHA-256 is another".to_owned()));
                 }
                 AgentMessage::End(_) => break,
                 other => return Err(other.unexpected("the recording")),
             }
         }
         file.flush()?;
+        Ok(())
+    }
+
+    /// Lets the agent remove the recording that was fetched.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub fn done(&mut self) -> Result<(), AgentError> {
         self.say(&AgentMessage::Done)
     }
 }

@@ -1,13 +1,12 @@
-//! What both sides know and nobody else: the token, and what is made of it.
+//! What both sides know and nobody else: the token, and the key that is made of it.
 
 use std::fs::OpenOptions;
 use std::io::{self, Read};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use hmac::{Hmac, KeyInit, Mac};
 use rustix::rand::{GetRandomFlags, getrandom};
-use sha2::Sha256;
+use sha2::{Digest, Sha256};
 
 /// Bytes that a token has at least, and at most.
 const SHORTEST: usize = 16;
@@ -15,18 +14,11 @@ const LONGEST: usize = 4096;
 /// Bits of a file's mode by which others than its owner may read or write it.
 const OTHERS: u32 = 0o077;
 
-/// Bytes of a number that is used once.
-pub(crate) const NONCE: usize = 32;
-/// Bytes of a proof.
-pub(crate) const PROOF: usize = 32;
-/// Bytes by which a message is known to be the other side's.
-pub(crate) const TAG: usize = 16;
+/// Bytes of the key that a channel is made of.
+pub(crate) const KEY: usize = 32;
 
-/// What each thing that is made of the token begins with, so that none can stand for another.
-const HOST: &[u8] = b"trapline agent 1: the host has the token";
-const GUEST: &[u8] = b"trapline agent 1: the guest has the token";
-const FROM_HOST: &[u8] = b"trapline agent 1: key of the host's messages";
-const FROM_GUEST: &[u8] = b"trapline agent 1: key of the guest's messages";
+/// What the key is the hash of, before the token: a token that something else uses too gives another key here.
+const PURPOSE: &[u8] = b"trapline agent 2: pre-shared key";
 
 /// The secret that both sides have.
 #[derive(Clone)]
@@ -130,107 +122,13 @@ impl SharedToken {
         }
     }
 
-    fn mac(&self, parts: [&[u8]; 3]) -> Hmac<Sha256> {
-        mac(&self.0, &parts)
+    /// Returns the key that both sides make of it.
+    pub(crate) fn key(&self) -> [u8; KEY] {
+        let mut hash = Sha256::new();
+        hash.update(PURPOSE);
+        hash.update(&self.0);
+        hash.finalize().into()
     }
-}
-
-/// Returns the HMAC-SHA256 of parts of known length.
-fn mac(key: &[u8], parts: &[&[u8]]) -> Hmac<Sha256> {
-    // A key may have any length.
-    let mut mac =
-        Hmac::<Sha256>::new_from_slice(key).unwrap_or_else(|_| Hmac::new(&Default::default()));
-    parts.iter().for_each(|part| mac.update(part));
-    mac
-}
-
-/// What each side chose for this connection alone.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Nonces {
-    pub host: [u8; NONCE],
-    pub guest: [u8; NONCE],
-}
-
-impl Nonces {
-    fn proof(&self, token: &SharedToken, whose: &[u8]) -> Hmac<Sha256> {
-        token.mac([whose, &self.host, &self.guest])
-    }
-
-    /// Returns by what the host shows that it has the token.
-    pub(crate) fn of_host(&self, token: &SharedToken) -> [u8; PROOF] {
-        self.proof(token, HOST).finalize().into_bytes().into()
-    }
-
-    /// Returns by what the guest shows it.
-    pub(crate) fn of_guest(&self, token: &SharedToken) -> [u8; PROOF] {
-        self.proof(token, GUEST).finalize().into_bytes().into()
-    }
-
-    /// Returns whether the host has shown it, in the same time whatever it sent.
-    pub(crate) fn is_hosts(&self, token: &SharedToken, proof: &[u8]) -> bool {
-        self.proof(token, HOST).verify_slice(proof).is_ok()
-    }
-
-    /// The same of the guest.
-    pub(crate) fn is_guests(&self, token: &SharedToken, proof: &[u8]) -> bool {
-        self.proof(token, GUEST).verify_slice(proof).is_ok()
-    }
-
-    /// Returns the keys of this connection's messages: the host's, and the guest's.
-    pub(crate) fn keys(&self, token: &SharedToken) -> [MessageKey; 2] {
-        [FROM_HOST, FROM_GUEST].map(|whose| MessageKey {
-            key: self.proof(token, whose).finalize().into_bytes().into(),
-            count: 0,
-        })
-    }
-}
-
-/// The key of messages in one direction, and how many there were.
-pub(crate) struct MessageKey {
-    key: [u8; 32],
-    count: u64,
-}
-
-impl std::fmt::Debug for MessageKey {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Key(.., {})", self.count)
-    }
-}
-
-impl MessageKey {
-    /// Begins the next message.
-    fn next(&mut self, message: &[u8]) -> Hmac<Sha256> {
-        let count = self.count.to_le_bytes();
-        self.count += 1;
-        mac(&self.key, &[&count, message])
-    }
-
-    /// Returns what the next message is known by.
-    pub(crate) fn tag(&mut self, message: &[u8]) -> [u8; TAG] {
-        let whole = self.next(message).finalize().into_bytes();
-        let mut tag = [0; TAG];
-        tag.copy_from_slice(&whole[..TAG]);
-        tag
-    }
-
-    /// Returns whether the next message is known by this, in the same time whatever it is.
-    pub(crate) fn fits(&mut self, message: &[u8], tag: &[u8]) -> bool {
-        tag.len() == TAG && self.next(message).verify_truncated_left(tag).is_ok()
-    }
-}
-
-/// Returns bytes that nobody can guess.
-pub(crate) fn random<const N: usize>() -> io::Result<[u8; N]> {
-    let mut bytes = [0; N];
-    let mut filled = 0;
-    while filled < N {
-        match getrandom(&mut bytes[filled..], GetRandomFlags::empty()) {
-            Ok(count) => filled += count,
-            Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(bytes)
 }
 
 /// Returns a number that no other recording has.
@@ -239,7 +137,16 @@ pub(crate) fn random<const N: usize>() -> io::Result<[u8; N]> {
 ///
 /// Those of getrandom(2).
 pub fn number() -> io::Result<u64> {
-    random().map(u64::from_le_bytes)
+    let mut bytes = [0; 8];
+    let mut filled = 0;
+    while filled < bytes.len() {
+        match getrandom(&mut bytes[filled..], GetRandomFlags::empty()) {
+            Ok(count) => filled += count,
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(u64::from_le_bytes(bytes))
 }
 
 #[cfg(test)]
@@ -291,53 +198,11 @@ mod tests {
     }
 
     #[test]
-    fn a_proof_is_of_one_side_of_one_connection() {
-        let token = SharedToken::of(b"0123456789abcdef").expect("a token");
-        let other = SharedToken::of(b"0123456789abcdeg").expect("a token");
-        let nonces = Nonces {
-            host: [1; NONCE],
-            guest: [2; NONCE],
-        };
-        let proof = nonces.of_host(&token);
-        assert!(nonces.is_hosts(&token, &proof));
-        assert!(!nonces.is_hosts(&other, &proof));
-        assert!(!nonces.is_guests(&token, &proof), "it cannot be sent back");
-        assert!(!nonces.is_hosts(&token, &proof[..31]) && !nonces.is_hosts(&token, &[]));
-        let later = Nonces {
-            guest: [3; NONCE],
-            ..nonces
-        };
-        assert!(!later.is_hosts(&token, &proof), "it cannot be used again");
-    }
-
-    #[test]
-    fn a_message_is_known_by_its_turn_and_direction() {
-        let token = SharedToken::of(b"0123456789abcdef").expect("a token");
-        let nonces = Nonces {
-            host: [1; NONCE],
-            guest: [2; NONCE],
-        };
-        let [mut host, _] = nonces.keys(&token);
-        let [mut same, mut guest] = nonces.keys(&token);
-        let tag = host.tag(b"one");
-        assert!(!guest.fits(b"one", &tag));
-        assert!(same.fits(b"one", &tag));
-        assert!(!same.fits(b"one", &tag), "a message counts once");
-        let tag = host.tag(b"two");
-        let [mut fresh, _] = nonces.keys(&token);
-        assert!(!fresh.fits(b"two", &tag), "it is the second");
-        assert!(!fresh.fits(b"x", &[]));
-    }
-
-    /// RFC 4231, test case 2.
-    #[test]
-    fn the_mac_is_hmac_sha256() {
-        let whole = mac(b"Jefe", &[b"what do ya want ", b"for nothing?"]);
-        let bytes = whole.finalize().into_bytes();
-        let text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-        assert_eq!(
-            text,
-            "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"
-        );
+    fn a_key_is_of_its_whole_token() {
+        let key = |token: &[u8]| SharedToken::of(token).expect("a token").key();
+        assert_eq!(key(b"0123456789abcdef"), key(b" 0123456789abcdef\n"));
+        assert_ne!(key(b"0123456789abcdef"), key(b"0123456789abcdeg"));
+        let long = vec![b'x'; LONGEST];
+        assert_ne!(key(&long), key(&long[1..]));
     }
 }

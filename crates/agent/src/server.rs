@@ -299,7 +299,11 @@ impl<M: GuestRecorder> AgentSession<'_, M> {
             let mut filled = 0;
             while filled < chunk.len() {
                 match self.machine.read(at, &mut chunk[filled..])? {
-                    0 => return Err(AgentError::Damaged("it was cut while it was sent")),
+                    0 => {
+                        return Err(AgentError::Damaged(
+                            "it was cut while it was sent".to_owned(),
+                        ));
+                    }
                     read => {
                         filled += read;
                         at += u64::try_from(read).unwrap_or(0);

@@ -48,6 +48,7 @@ fn a_recording_is_made_and_fetched() {
     assert_eq!((stopped.events, stopped.lost), (5, Some(1)));
     let mut file = Vec::new();
     host.fetch(&stopped, &mut file).expect("it is sent");
+    host.done().expect("it is heard");
     drop(host);
     let (machine, ended) = agent.end();
     assert!(
@@ -104,6 +105,7 @@ fn an_agents_bounds_hold_whatever_a_host_asks_for() {
         assert!(stopped.length <= started.size, "{stopped:?}");
         let mut file = Vec::new();
         host.fetch(&stopped, &mut file).expect("it is sent");
+        host.done().expect("it is heard");
         let (machine, _) = agent.end();
         assert_eq!(machine.bytes, file);
     }

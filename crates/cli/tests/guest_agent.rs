@@ -3,6 +3,8 @@
 //! It needs root and tracefs; where they are missing nothing is tested, which is said, unless TRAPLINE_REQUIRE_TOOLS
 //! asks for it.
 
+mod liars;
+
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;

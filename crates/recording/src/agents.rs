@@ -1,7 +1,7 @@
 //! Guests that are recorded by an agent within while their host is.
 
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
@@ -17,6 +17,7 @@ use record::together::{HostGuest, JointRecording};
 use crate::clocks::clock_comparisons;
 use crate::error::{AtPlace, RecordingError};
 use crate::folder::RecordingFolder;
+use crate::guest_file::FetchedGuestFile;
 use crate::news::RecordingNews;
 use crate::privileges::{self, KeptPrivileges};
 
@@ -28,6 +29,9 @@ const MEANWHILE: Duration = Duration::from_secs(2);
 const AROUND: Duration = Duration::from_secs(60);
 /// Characters of a guest's name in its file's, and in what the host's says of it.
 const NAME: usize = 64;
+/// Sentences that a guest may have printed on what it does not record, and characters of each.
+const SENTENCES: usize = 40;
+const SENTENCE: usize = 300;
 
 /// What an agent's thread reports.
 #[derive(Debug)]
@@ -35,11 +39,21 @@ enum AgentReport {
     /// Clocks were compared, and it records.
     Ready,
     /// It records nothing any more.
-    Stopped(ClockSamples, RecordingEnd),
-    /// Its file is here.
-    Fetched,
+    Stopped(GuestEnd),
+    /// Its file is here, and this is in it.
+    Fetched(FetchedGuestFile),
     /// What is missing, and why.
     Failed(AgentError),
+}
+
+/// What an agent said when it ended its recording.
+#[derive(Debug)]
+struct GuestEnd {
+    /// How the clocks compared; empty where the guest's cannot have said both.
+    clocks: ClockSamples,
+    /// Whether what its clock said was not believed.
+    is_clock_wrong: bool,
+    recorded: RecordingEnd,
 }
 
 /// An agent that records.
@@ -52,10 +66,10 @@ struct GuestAgent {
     file: String,
     /// The number of its recording.
     id: u64,
-    to: Sender<File>,
+    to: Sender<(File, PathBuf)>,
     from: Receiver<AgentReport>,
     /// What it recorded.
-    stopped: Option<(ClockSamples, RecordingEnd)>,
+    stopped: Option<GuestEnd>,
     failed: Option<String>,
 }
 
@@ -99,6 +113,12 @@ fn file_name(name: &str, taken: &[GuestAgent]) -> String {
     file(&names.find(is_free).unwrap_or(safe))
 }
 
+/// Returns what a guest says as one line of at most so many characters, without what a terminal would take for orders.
+fn one_line(text: &str, most: usize) -> String {
+    let plain = |c: char| if c.is_control() { ' ' } else { c };
+    text.chars().take(most).map(plain).collect()
+}
+
 /// Says why an agent cannot be talked to, and what to do.
 fn unreached(peer: &AgentAddress, error: AgentError) -> RecordingError {
     let why = match error {
@@ -106,7 +126,7 @@ fn unreached(peer: &AgentAddress, error: AgentError) -> RecordingError {
             "no agent answers there: {}; start 'trapline agent --listen' in the guest",
             words::io_reason(&error)
         ),
-        other => other.to_string(),
+        other => one_line(&other.to_string(), SENTENCE),
     };
     RecordingError::Refused(format!("{peer}: {why}"))
 }
@@ -147,13 +167,15 @@ impl GuestAgents {
             begun.push((peer, connection, started));
         }
         for (peer, connection, started) in begun {
-            for sentence in started.missing.lines() {
-                news.missing_in_guest(&started.name, sentence)?;
+            let name = one_line(&started.name, NAME);
+            for sentence in started.missing.lines().take(SENTENCES) {
+                news.missing_in_guest(&name, &one_line(sentence, SENTENCE))?;
             }
             let ((to, asked), (reports, from)) = (channel(), channel());
             let thread = thread::Builder::new().name("agent".to_owned());
+            let own = started.own;
             thread.spawn(move || {
-                if let Err(error) = talk(connection, &asked, &reports) {
+                if let Err(error) = talk(connection, own, &asked, &reports) {
                     // Nobody listens any more where the recording has ended.
                     let _ = reports.send(AgentReport::Failed(error));
                 }
@@ -161,9 +183,9 @@ impl GuestAgents {
             let file = file_name(&started.name, &agents.all);
             agents.all.push(GuestAgent {
                 peer: peer.to_string(),
-                name: started.name,
+                name,
                 file,
-                id: started.own,
+                id: own,
                 to,
                 from,
                 stopped: None,
@@ -190,11 +212,11 @@ impl GuestAgents {
             return None;
         }
         let guests = self.all.iter().map(|one| {
-            let clocks = one.stopped.as_ref().map(|(clocks, _)| clocks);
+            let clocks = one.stopped.as_ref().map(|end| &end.clocks);
             HostGuest {
                 id: one.id,
                 // Readers take so much of what a file says of itself, and no more.
-                name: one.name.chars().take(NAME).collect(),
+                name: one.name.clone(),
                 offset_ns: clocks.and_then(ClockSamples::offset_ns),
                 clocks: clocks.map(clock_comparisons).unwrap_or_default(),
             }
@@ -212,7 +234,7 @@ impl GuestAgents {
         for one in &mut self.all {
             match folder.file(&one.file) {
                 // Where its thread has ended, that says why.
-                Ok(file) => drop(one.to.send(file)),
+                Ok(file) => drop(one.to.send((file, folder.path().join(&one.file)))),
                 Err(error) => one.failed = Some(error.to_string()),
             }
         }
@@ -221,7 +243,7 @@ impl GuestAgents {
                 continue;
             }
             match one.from.recv() {
-                Ok(AgentReport::Stopped(clocks, stopped)) => one.stopped = Some((clocks, stopped)),
+                Ok(AgentReport::Stopped(end)) => one.stopped = Some(end),
                 Ok(AgentReport::Failed(error)) => one.failed = Some(error.to_string()),
                 _ => one.failed = Some("it cannot be talked to".to_owned()),
             }
@@ -237,8 +259,8 @@ impl GuestAgents {
         let mut missing = Vec::new();
         for one in self.all {
             let why = match (&one.failed, one.from.recv()) {
-                (None, Ok(AgentReport::Fetched)) => {
-                    news.made(&one.sentences(&folder.shown()))?;
+                (None, Ok(AgentReport::Fetched(file))) => {
+                    news.made(&one.sentences(&folder.shown(), &file))?;
                     continue;
                 }
                 (Some(why), _) => why.clone(),
@@ -251,8 +273,10 @@ impl GuestAgents {
                 None => "",
             };
             missing.push(format!(
-                "{}: the recording of guest {} is missing{kept}: {why}",
-                one.peer, one.name
+                "{}: the recording of guest {} is missing{kept}: {}",
+                one.peer,
+                one.name,
+                one_line(&why, SENTENCE)
             ));
         }
         Ok(missing)
@@ -260,26 +284,45 @@ impl GuestAgents {
 }
 
 impl GuestAgent {
-    /// Says what its recording is.
-    fn sentences(&self, folder: &str) -> String {
-        let Some((clocks, stopped)) = &self.stopped else {
+    /// Says what its recording is: what was read in its file, and what the agent said where that differs.
+    fn sentences(&self, folder: &str, file: &FetchedGuestFile) -> String {
+        let Some(GuestEnd {
+            clocks,
+            is_clock_wrong,
+            recorded: stopped,
+        }) = &self.stopped
+        else {
             return String::new();
         };
         let mut text = format!(
             "wrote {folder}/{}: {}, {} KiB\n",
             self.file,
-            words::plural(stopped.events, "event"),
+            words::plural(file.events, "event"),
             stopped.length / 1024
         );
+        if file.events != stopped.events {
+            text.push_str(&format!(
+                "  Its agent said that it recorded {}.\n",
+                words::plural(stopped.events, "event")
+            ));
+        }
+        if file.truncated {
+            text.push_str("  It ends before its own end.\n");
+        }
         let rounds = [clocks.begin, clocks.end].into_iter().flatten();
         match rounds.map(|one| one.round_ns).max() {
+            Some(_) if clocks.guest_span_ns().is_some_and(|span| !file.is_within(span)) => text
+                .push_str("  Its clock was compared, but its events have other times: see 'trapline info' on both.\n"),
             Some(round_ns) => text.push_str(&format!(
                 "  Its clock was compared with this host's to within {}.\n",
                 words::duration::human(round_ns / 2)
             )),
+            None if *is_clock_wrong => text.push_str(
+                "  Its clock did not run like this host's between two comparisons, which are not used.\n",
+            ),
             None => text.push_str("  Its clock could not be compared with this host's.\n"),
         }
-        match stopped.lost {
+        match stopped.lost.map(|lost| lost.max(file.lost)) {
             Some(0) => {}
             Some(lost) => text.push_str(&format!(
                 "  {} found no room in a ring of the guest and are lost.\n",
@@ -293,7 +336,7 @@ impl GuestAgent {
             EndReason::Size => {
                 Some("its file was full: --agent-size, and the agent's --size".to_owned())
             }
-            EndReason::Failed => Some(stopped.why.clone()),
+            EndReason::Failed => Some(one_line(&stopped.why, SENTENCE)),
         };
         if let Some(why) = early {
             text.push_str(&format!("  It ended before this one did: {why}.\n"));
@@ -302,10 +345,11 @@ impl GuestAgent {
     }
 }
 
-/// Talks with an agent: compares clocks, waits for the recording's end, has it end and fetches its file.
+/// Talks with an agent: compares clocks, waits for the recording's end, has it end, fetches its file and looks into it.
 fn talk(
     mut connection: Connection,
-    asked: &Receiver<File>,
+    own: u64,
+    asked: &Receiver<(File, PathBuf)>,
     reports: &Sender<AgentReport>,
 ) -> Result<(), AgentError> {
     let mut clock = EventClock::open().ok();
@@ -317,7 +361,7 @@ fn talk(
     if reports.send(AgentReport::Ready).is_err() {
         return Ok(());
     }
-    let mut file = loop {
+    let (mut file, path) = loop {
         match asked.recv_timeout(MEANWHILE) {
             Ok(file) => break file,
             Err(RecvTimeoutError::Timeout) => drop(connection.clock(&mut now)?),
@@ -326,14 +370,24 @@ fn talk(
         }
     };
     let end = compare(&mut connection, &mut now)?;
-    let clocks = ClockSamples { begin, end };
-    let stopped = connection.stop(&clocks)?;
-    if reports
-        .send(AgentReport::Stopped(clocks, stopped.clone()))
-        .is_ok()
-    {
-        connection.fetch(&stopped, &mut file)?;
-        let _ = reports.send(AgentReport::Fetched);
+    let said = ClockSamples { begin, end };
+    let is_clock_wrong = !said.is_plausible();
+    let clocks = match is_clock_wrong {
+        true => ClockSamples::default(),
+        false => said,
+    };
+    let recorded = connection.stop(&clocks)?;
+    let end = GuestEnd {
+        clocks,
+        is_clock_wrong,
+        recorded: recorded.clone(),
+    };
+    if reports.send(AgentReport::Stopped(end)).is_ok() {
+        connection.fetch(&recorded, &mut file)?;
+        // What is no recording is not taken from an agent that has the only one.
+        let found = FetchedGuestFile::read(&path, own).map_err(AgentError::Damaged)?;
+        connection.done()?;
+        let _ = reports.send(AgentReport::Fetched(found));
     }
     Ok(())
 }

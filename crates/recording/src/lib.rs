@@ -19,6 +19,7 @@ mod error;
 mod flight;
 mod folder;
 mod guest;
+mod guest_file;
 mod kept;
 mod machine;
 mod news;
