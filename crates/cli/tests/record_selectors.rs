@@ -201,3 +201,39 @@ fn a_budget_leaves_out_or_refuses() {
     assert!(said.contains("sched:sched_switch"), "{said}");
     assert!(!folder.path().join("none").exists());
 }
+
+/// What 'ulimit -n' has to allow is what recording takes, and no multiple of that.
+#[test]
+fn files_that_are_needed_are_counted() {
+    if !possible() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = |most: u64, out: &str| {
+        let limit = format!("--nofile={most}:{most}");
+        let mut command = Command::new("prlimit");
+        command.current_dir(folder.path()).arg(limit);
+        command.arg(trapline().get_program());
+        let counts = "ls /proc/$PPID/fd | wc -l";
+        command.args([
+            "record", "--for", "sched", "-o", out, "--", "sh", "-c", counts,
+        ]);
+        command.output().expect("prlimit")
+    };
+    let refused = run(20, "none");
+    assert_eq!(refused.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    let (_, needed) = said.split_once("ulimit -n ").expect(&said);
+    let needed: String = needed.chars().take_while(char::is_ascii_digit).collect();
+    let needed: u64 = needed.parse().expect("a number");
+    let output = run(needed, "enough");
+    assert!(output.status.success(), "{output:?}");
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    let open = printed.lines().find_map(|line| line.trim().parse().ok());
+    let open: u64 = open.expect(&printed);
+    // Some are open for a moment, and not while the command looks.
+    assert!(
+        (open..=open + 48).contains(&needed),
+        "{open} open, {needed} asked for"
+    );
+}

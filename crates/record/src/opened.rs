@@ -19,8 +19,13 @@ use crate::{RecordError, filters, machine, reasons, tasks};
 const CHAIN: u64 = sample::IP | sample::CALLCHAIN | sample::PERIOD;
 /// A ring's reader is woken when a part of so many is full.
 const WAKE_PART: usize = 4;
-/// Files beside those of events.
-const OTHER_FILES: u64 = 256;
+/// Files that are opened beside those of events, now and then or once: the recording and its folder, a command's pipes,
+/// what is read of tracefs and of tasks, sockets of agents, maps of programs.
+const OTHER_FILES: u64 = 32;
+/// Files that the programs and maps of a pair take.
+const FILES_OF_PAIR: u64 = 24;
+/// Files that are taken to be open where the kernel does not show them.
+const OPEN_FILES: u64 = 16;
 
 /// An event, as it is open on some CPUs.
 #[derive(Debug)]
@@ -99,9 +104,13 @@ struct ToOpen {
     probe: Option<ProbeKind>,
 }
 
-/// Returns how many files so many events take on so many CPUs, those of the rings and others with them.
+/// Returns how many files this process has to be allowed for so many events on so many CPUs: those that it has open
+/// now, one for each event, the ring and the leader of each CPU and what programs hand records over by, and a few
+/// others.
 pub(crate) fn files(events: usize, cpus: usize) -> u64 {
-    (events as u64 + 3) * cpus as u64 + OTHER_FILES
+    let open = std::fs::read_dir("/proc/self/fd");
+    let open = open.map_or(OPEN_FILES, |all| all.count() as u64);
+    open + (events as u64 + 3) * cpus as u64 + OTHER_FILES
 }
 
 impl OpenedEvents {
@@ -132,7 +141,9 @@ impl OpenedEvents {
             }
         }
         let files = files(to_open.len(), on_line.len());
-        let files = files + counters::FILES * plan.counted.len() as u64;
+        let files = files
+            + counters::FILES * plan.counted.len() as u64
+            + (FILES_OF_PAIR + on_line.len() as u64) * plan.pairs.len() as u64;
         let allowed = rings::more_files(files).map_err(RecordError::Wait)?;
         if allowed < files {
             return Err(RecordError::Files { files, allowed });

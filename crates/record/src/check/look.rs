@@ -10,7 +10,7 @@ use rustix::process::{Resource, geteuid, getrlimit};
 use rustix::thread::{CapabilitySet, capabilities};
 
 use super::{CheckRequest, HostChecks, TracefsAccess, User};
-use crate::{RecordError, RecordPlan, Tracefs, machine, opened};
+use crate::{PlannedEvent, RecordError, RecordPlan, Tracefs, machine, opened};
 
 /// Bytes of /proc/kallsyms that are looked at: its first lines say whether it shows addresses.
 const SYMBOLS: u64 = 4096;
@@ -45,6 +45,12 @@ pub fn look(asked: &CheckRequest) -> HostChecks {
             .map_or(0, |cpu| i32::try_from(cpu).unwrap_or(0)),
     );
     let limit = getrlimit(Resource::Nofile);
+    // Those that are there; all of them where that cannot be looked up.
+    let has = |one: &&PlannedEvent| {
+        let folder = |root: &PathBuf| root.join("events").join(&one.system).join(&one.name);
+        root.as_ref().is_none_or(|root| folder(root).exists())
+    };
+    let events = asked.events.iter().filter(has).count();
     HostChecks {
         user: user(),
         paranoid: setting("/proc/sys/kernel/perf_event_paranoid"),
@@ -62,7 +68,7 @@ pub fn look(asked: &CheckRequest) -> HostChecks {
         cpus: on_line.len() as u64,
         ring_bytes: plan.ring(on_line.len(), machine::memory_kib()),
         page_bytes: rings::page_size(),
-        files: opened::files(asked.events, on_line.len()),
+        files: opened::files(events, on_line.len()),
         files_now: limit.current.unwrap_or(u64::MAX),
         files_most: limit.maximum.unwrap_or(u64::MAX),
         // The setting is there where the system call is.

@@ -10,14 +10,16 @@ mod look;
 
 use std::path::PathBuf;
 
+use crate::PlannedEvent;
+
 pub use lines::lines;
 pub use look::look;
 
 /// What is to be recorded: some things depend on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckRequest {
-    /// How many events: each is a file on each CPU.
-    pub events: usize,
+    /// The events: each that the kernel has is a file on each CPU.
+    pub events: Vec<PlannedEvent>,
     /// Bytes of each CPU's ring; 0: what suits the machine.
     pub ring_bytes: usize,
     /// Where the recording's folder is made.

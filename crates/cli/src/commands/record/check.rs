@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use event::Quality;
-use record::RecordPlan;
 use record::check::{CheckLine, CheckRequest, lines, look};
+use record::{PlannedEvent, RecordPlan};
 use recording::FlightRequest;
 use render::ClockUnit;
 use render::{csv, quality};
@@ -79,17 +79,17 @@ fn found(args: &RecordArgs, plan: &RecordPlan) -> Vec<CheckLine> {
     let names = names.take(MOST_NAMES).collect();
     checked(
         args.output.as_deref(),
-        plan.events.len(),
+        plan.events.clone(),
         plan.ring_bytes,
         names,
     )
 }
 
-/// Returns what is there of what recording takes: so many events, rings of so many bytes (0: what suits the machine),
+/// Returns what is there of what recording takes: these events, rings of so many bytes (0: what suits the machine),
 /// and folders of these names, beside `output`.
 pub(in crate::commands) fn checked(
     output: Option<&Path>,
-    events: usize,
+    events: Vec<PlannedEvent>,
     ring_bytes: usize,
     names: Vec<PathBuf>,
 ) -> Vec<CheckLine> {

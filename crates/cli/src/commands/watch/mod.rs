@@ -140,7 +140,7 @@ fn dry_run(args: &WatchArgs, record: &RecordLine, asked: &RecordArgs, facts: &Fa
     let names = vec![args.output_dir.clone()];
     let checks = checked(
         Some(&args.output_dir),
-        plan.events.len(),
+        plan.events.clone(),
         plan.ring_bytes,
         names,
     );

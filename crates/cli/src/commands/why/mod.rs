@@ -112,7 +112,7 @@ fn about(facts: &Facts, vm: Option<&ReportedVm>) -> String {
 
 /// Returns what recording and counting take.
 fn checks(args: &WhyArgs) -> Vec<CheckLine> {
-    let events = record::events(&record::Question::ALL).len();
+    let events = record::events(&record::Question::ALL);
     let names = args.output.iter().cloned().collect();
     checked(args.output.as_deref(), events, 0, names)
 }
