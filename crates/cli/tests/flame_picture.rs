@@ -45,7 +45,7 @@ fn stacks(lists: &[(&[&str], u64)]) -> Stacks {
             None => (name, FrameOwner::Kernel),
         };
         FrameName {
-            text: text.to_owned(),
+            text: text.into(),
             part,
         }
     };

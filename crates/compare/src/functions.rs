@@ -153,7 +153,7 @@ fn broad(part: FrameOwner) -> FrameOwner {
 
 /// Returns what a frame is compared as, where it can be: places of files without names as the file.
 fn key(name: &FrameName, named: NamedSides) -> Option<FunctionKey> {
-    let text = name.text.as_str();
+    let text = &*name.text;
     let function = is_function(name);
     let part = broad(name.part);
     let text = match part {

@@ -47,10 +47,13 @@ pub fn stack_group(name: &str) -> String {
 pub fn comparable_frame(name: &FrameName) -> FrameName {
     let text = match name.part {
         FrameOwner::Group => stack_group(&name.text),
-        _ => name.text.clone(),
+        _ => name.text.to_string(),
     };
     let part = name.part;
-    FrameName { text, part }
+    FrameName {
+        text: text.into(),
+        part,
+    }
 }
 
 fn is_number(text: &str) -> bool {

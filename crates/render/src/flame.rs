@@ -203,9 +203,7 @@ fn heavy<'r>(
 pub(crate) fn functions<'r>() -> Table<'r, Heavy<'r>> {
     use Unit::{Count, Share, Text};
     Table::new()
-        .column("function", Text, |r: &Heavy<'_>| {
-            r.function.name.text.as_str()
-        })
+        .column("function", Text, |r: &Heavy<'_>| &*r.function.name.text)
         .left("FUNCTION", 50)
         .column("part", Text, |r| part(r.function.name.part))
         .heading("of", 8)

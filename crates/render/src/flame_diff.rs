@@ -40,7 +40,9 @@ impl Row<'_> {
 pub(crate) fn columns<'d>() -> Table<'d, Row<'d>> {
     use Unit::{Count, Flag, Share, Text};
     Table::new()
-        .column("function", Text, |r: &Row<'_>| r.change.name.text.clone())
+        .column("function", Text, |r: &Row<'_>| {
+            r.change.name.text.to_string()
+        })
         .left("FUNCTION", 30)
         .column("part", Text, |r| part(r.change.name.part))
         .column("self_samples_a", Count, |r| r.change.own[0].samples)

@@ -227,7 +227,10 @@ mod tests {
             } else {
                 FrameOwner::Kernel
             };
-            FrameName { text, part }
+            FrameName {
+                text: text.into(),
+                part,
+            }
         };
         Stacks::of(&tree, name, |_| false)
     }
@@ -235,10 +238,13 @@ mod tests {
     fn threads_alike(name: &FrameName) -> FrameName {
         let text = match name.part {
             FrameOwner::Group => "vhost".to_owned(),
-            _ => name.text.clone(),
+            _ => name.text.to_string(),
         };
         let part = name.part;
-        FrameName { text, part }
+        FrameName {
+            text: text.into(),
+            part,
+        }
     }
 
     fn lines(diff: &Diff) -> Vec<String> {
@@ -269,7 +275,7 @@ mod tests {
         assert_eq!(diff.alone().map(|weight| weight.samples), [10, 5]);
         let functions = diff.functions();
         let own: Vec<(&str, f64)> = (functions.iter())
-            .map(|function| (function.name.text.as_str(), diff.change(function.own)))
+            .map(|function| (&*function.name.text, diff.change(function.own)))
             .collect();
         let expected = [
             ("copy", -0.25),
@@ -289,7 +295,7 @@ mod tests {
         let more = stacks(&[(&["f"], 60), (&["g"], 1000)]);
         let f = |diff: &Diff| {
             let functions = diff.functions();
-            let f = functions.into_iter().find(|f| f.name.text == "f");
+            let f = functions.into_iter().find(|f| &*f.name.text == "f");
             diff.is_noise(f.unwrap().own)
         };
         assert!(f(&Diff::of(&a, &b, FrameName::clone)));

@@ -28,7 +28,7 @@ pub(crate) fn path(stacks: &Stacks, frames: &[u32], most: usize, text: &mut Stri
             text.push(';');
         }
         let name = stacks.name(*frame);
-        let name = name.map_or("", |name| name.text.as_str());
+        let name = name.map_or("", |name| &*name.text);
         text.extend(name.chars().map(plain));
     }
     if text.len() > most {
@@ -68,7 +68,7 @@ mod tests {
 
     fn stacks(tree: &StackTree, names: &[&str]) -> Stacks {
         let name = |frame: u32| FrameName {
-            text: names[frame as usize].to_owned(),
+            text: names[frame as usize].into(),
             part: FrameOwner::User,
         };
         Stacks::of(tree, name, |_| false)

@@ -245,7 +245,7 @@ impl LayoutSource<'_> {
         }
         let name = |at: &u32| {
             let name = self.stacks.name(nodes[*at as usize].frame);
-            name.map(|name| (name.text.as_str(), name.part))
+            name.map(|name| (&*name.text, name.part))
         };
         for list in &mut called {
             list.sort_by(|a, b| name(a).cmp(&name(b)));
@@ -378,7 +378,7 @@ mod tests {
     fn reported(stacks: &Stacks, layout: &FlameLayout) -> Vec<(String, u32, u64, u64)> {
         let text = |content| match content {
             BoxContent::All => "all".to_owned(),
-            BoxContent::Frame(frame) => stacks.name(frame).unwrap().text.clone(),
+            BoxContent::Frame(frame) => stacks.name(frame).unwrap().text.to_string(),
             BoxContent::Smaller(frames) => format!("{frames} smaller"),
         };
         let blocks = layout.blocks.iter();

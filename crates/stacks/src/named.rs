@@ -1,8 +1,11 @@
 //! Stacks whose frames have names.
 
 use std::borrow::Cow;
+use std::hash::BuildHasher;
+use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use hashbrown::HashTable;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::tree::{ROOT, StackTree, Weight};
 
@@ -31,8 +34,8 @@ pub enum FrameOwner {
 /// A frame's name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct FrameName {
-    /// The name.
-    pub text: String,
+    /// The name, shared by whoever has it: there may be a million of them.
+    pub text: Arc<str>,
     /// Whose code it is.
     pub part: FrameOwner,
 }
@@ -52,7 +55,8 @@ pub struct FunctionWeight {
 #[derive(Debug, Clone)]
 pub struct Stacks {
     names: Vec<FrameName>,
-    index: FxHashMap<FrameName, u32>,
+    /// Numbers of names.
+    index: HashTable<u32>,
     tree: StackTree,
 }
 
@@ -61,7 +65,7 @@ impl Stacks {
     pub fn new(most: usize) -> Stacks {
         Stacks {
             names: Vec::new(),
-            index: FxHashMap::default(),
+            index: HashTable::new(),
             tree: StackTree::new(most),
         }
     }
@@ -88,7 +92,9 @@ impl Stacks {
         let mut stacks = Stacks::new(nodes.len().saturating_add(MAX_INLINED));
         // By the tree's node, ours; nothing where it is left out.
         let mut ours: Vec<Option<u32>> = Vec::with_capacity(nodes.len());
-        let mut numbers: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
+        // By frame, where its names stand among `frames`.
+        let mut numbers: FxHashMap<u32, [u32; 2]> = FxHashMap::default();
+        let mut frames: Vec<u32> = Vec::new();
         for (node, at) in nodes.iter().zip(0u32..) {
             if at == ROOT {
                 stacks.tree.weigh(ROOT, node.own);
@@ -101,12 +107,15 @@ impl Stacks {
                 ours.push(None);
                 continue;
             };
-            let frames = numbers.entry(node.frame).or_insert_with(|| {
+            let range = numbers.entry(node.frame).or_insert_with(|| {
+                let begin = frames.len();
                 let names = names(node.frame).into_iter();
-                names.map(|name| stacks.number(name)).collect()
+                frames.extend(names.map(|name| stacks.number(name)));
+                [begin, frames.len()].map(|place| place as u32)
             });
+            let range = range[0] as usize..range[1] as usize;
             let mut at = parent;
-            for frame in frames {
+            for frame in frames.get(range).unwrap_or_default() {
                 let Some(child) = stacks.tree.child(at, *frame) else {
                     stacks.tree.shorten(node.own);
                     break;
@@ -121,11 +130,20 @@ impl Stacks {
 
     /// Returns the number of a name.
     pub fn number(&mut self, name: FrameName) -> u32 {
-        let next = self.names.len() as u32;
-        *self.index.entry(name).or_insert_with_key(|name| {
-            self.names.push(name.clone());
-            next
-        })
+        let hash = FxBuildHasher.hash_one(&name);
+        let names = &self.names;
+        let is_it = |number: &u32| names.get(*number as usize) == Some(&name);
+        if let Some(number) = self.index.find(hash, is_it) {
+            return *number;
+        }
+        let next = names.len() as u32;
+        let hash_of = |number: &u32| {
+            let name = names.get(*number as usize);
+            name.map_or(0, |name| FxBuildHasher.hash_one(name))
+        };
+        self.index.insert_unique(hash, next, hash_of);
+        self.names.push(name);
+        next
     }
 
     /// Returns the node of a frame that another one called; nothing where there is none and there is no more room.
@@ -216,10 +234,10 @@ impl Stacks {
         }
         let name = |frame: u32| {
             let name = self.names.get(frame as usize);
-            let first = name.and_then(|name| texts.get(name.text.as_str()));
+            let first = name.and_then(|name| texts.get(&*name.text));
             let first = first.and_then(|first| self.names.get(*first as usize));
             first.cloned().unwrap_or_else(|| FrameName {
-                text: String::new(),
+                text: "".into(),
                 part: FrameOwner::Group,
             })
         };
@@ -262,7 +280,7 @@ impl Stacks {
         }
         let text = |at: &u32| {
             let name = self.name(nodes[*at as usize].frame);
-            name.map_or("", |name| name.text.as_str())
+            name.map_or("", |name| &*name.text)
         };
         for list in &mut children {
             list.sort_by(|a, b| text(a).cmp(text(b)));
@@ -286,7 +304,7 @@ mod tests {
 
     fn name(frame: u32) -> FrameName {
         FrameName {
-            text: ["a", "b", "b", "c", "thread"][frame as usize].to_owned(),
+            text: ["a", "b", "b", "c", "thread"][frame as usize].into(),
             part: if frame == 4 {
                 FrameOwner::Group
             } else {
@@ -316,7 +334,7 @@ mod tests {
         let functions = stacks.functions();
         let texts: Vec<(&str, u64, u64)> = functions
             .iter()
-            .map(|f| (f.name.text.as_str(), f.own.samples, f.total.samples))
+            .map(|f| (&*f.name.text, f.own.samples, f.total.samples))
             .collect();
         assert_eq!(texts, [("b", 3, 3), ("a", 0, 3)]);
     }
@@ -334,7 +352,7 @@ mod tests {
             }
         };
         let name = |frame| FrameName {
-            text: if frame == 3 { "read" } else { "[unknown]" }.to_owned(),
+            text: if frame == 3 { "read" } else { "[unknown]" }.into(),
             part: part(frame),
         };
         let stacks = Stacks::of(&tree, name, |_| false);
@@ -353,7 +371,7 @@ mod tests {
         tree.add([0, 1, 0, 0], weight(3));
         tree.add([0], weight(1));
         let functions = Stacks::of(&tree, name, |_| false).functions();
-        let a = functions.iter().find(|f| f.name.text == "a").unwrap();
+        let a = functions.iter().find(|f| &*f.name.text == "a").unwrap();
         assert_eq!((a.own, a.total), (weight(4), weight(4)));
     }
 

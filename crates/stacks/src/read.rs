@@ -1,6 +1,9 @@
 //! Folded text to stacks.
 
-use rustc_hash::FxHashMap;
+use std::hash::BuildHasher;
+
+use hashbrown::HashTable;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::line::{self, CountedStack, FoldedLine, Frames};
 use crate::named::{FrameName, FrameOwner, Stacks};
@@ -87,7 +90,7 @@ pub struct FoldedReader {
     tree: StackTree,
     names: Vec<FrameName>,
     /// By part, numbers of names.
-    numbers: [FxHashMap<Box<[u8]>, u32>; PARTS.len()],
+    numbers: [HashTable<u32>; PARTS.len()],
     name_bytes: usize,
     /// By number of a first frame, what stands above it.
     groups: FxHashMap<u32, [Weight; PARTS.len()]>,
@@ -318,8 +321,15 @@ impl FoldedReader {
 
     /// Returns the number of a name; `None` where there is no room for it.
     fn number(&mut self, name: &[u8], part: FrameOwner) -> Option<u32> {
+        let name = String::from_utf8_lossy(name);
         let numbers = &mut self.numbers[place(part)];
-        if let Some(number) = numbers.get(name) {
+        let hash = FxBuildHasher.hash_one(&*name);
+        let text = |number: &u32| {
+            self.names
+                .get(*number as usize)
+                .map_or("", |one| &*one.text)
+        };
+        if let Some(number) = numbers.find(hash, |number| text(number) == name) {
             return Some(*number);
         }
         // A name that no node can have would be kept for nothing.
@@ -328,9 +338,9 @@ impl FoldedReader {
         }
         self.name_bytes += name.len();
         let number = self.names.len() as u32;
-        numbers.insert(name.into(), number);
+        numbers.insert_unique(hash, number, |one| FxBuildHasher.hash_one(text(one)));
         self.names.push(FrameName {
-            text: String::from_utf8_lossy(name).into_owned(),
+            text: name.into(),
             part,
         });
         Some(number)
@@ -339,8 +349,6 @@ impl FoldedReader {
     /// Returns what was read.
     pub fn finish(self) -> FoldedText {
         let mut read = self.read;
-        // It is as large as all names.
-        drop(self.numbers);
         // A tool that marks the kernel's code marks all of it.
         let unsaid = match self.marked_kernel {
             true => FrameOwner::User,
@@ -388,7 +396,7 @@ impl FoldedReader {
         });
         read.two_counts = read.lines > 0 && self.two == read.lines;
         let unnamed = || FrameName {
-            text: String::new(),
+            text: "".into(),
             part: FrameOwner::Unknown,
         };
         let name = |frame: u32| names.get(frame as usize).cloned().unwrap_or_else(unnamed);

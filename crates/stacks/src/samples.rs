@@ -14,7 +14,7 @@ pub(crate) fn of(lists: &[(Vec<u32>, u64)]) -> Stacks {
         tree.add(list.iter().copied(), weight);
     }
     let name = |frame: u32| FrameName {
-        text: format!("f{frame}"),
+        text: format!("f{frame}").into(),
         part: FrameOwner::User,
     };
     Stacks::of(&tree, name, |_| false)

@@ -1,6 +1,9 @@
 //! Stacks as a tree: those that begin with the same frames share their nodes.
 
-use rustc_hash::FxHashMap;
+use std::hash::BuildHasher;
+
+use hashbrown::HashTable;
+use rustc_hash::FxBuildHasher;
 
 /// The node that all stacks begin with; it is no frame.
 pub const ROOT: u32 = 0;
@@ -37,12 +40,18 @@ pub struct StackNode {
 #[derive(Debug, Clone)]
 pub struct StackTree {
     nodes: Vec<StackNode>,
-    index: FxHashMap<(u32, u32), u32>,
+    /// Numbers of nodes, by who called them and their frame.
+    index: HashTable<u32>,
     /// By node, the frame that it called last and its node: mostly that is what it calls again, and the index is a
     /// large table somewhere else in memory. The root stands for nothing.
     last: Vec<(u32, u32)>,
     most: usize,
     shortened: Weight,
+}
+
+/// Returns where a node is looked for.
+fn hash_of(parent: u32, frame: u32) -> u64 {
+    FxBuildHasher.hash_one((parent, frame))
 }
 
 impl StackTree {
@@ -54,7 +63,7 @@ impl StackTree {
                 frame: 0,
                 own: Weight::default(),
             }],
-            index: FxHashMap::default(),
+            index: HashTable::new(),
             last: vec![(0, ROOT)],
             most: most.min(u32::MAX as usize),
             shortened: Weight::default(),
@@ -89,7 +98,14 @@ impl StackTree {
         if last.0 == frame && last.1 != ROOT {
             return Some(last.1);
         }
-        if let Some(&node) = self.index.get(&(parent, frame)) {
+        let hash = hash_of(parent, frame);
+        let nodes = &self.nodes;
+        let place = |node: &u32| {
+            let node = nodes.get(*node as usize);
+            node.map_or((ROOT, 0), |node| (node.parent, node.frame))
+        };
+        let found = self.index.find(hash, |node| place(node) == (parent, frame));
+        if let Some(&node) = found {
             *last = (frame, node);
             return Some(node);
         }
@@ -98,13 +114,17 @@ impl StackTree {
             return None;
         }
         *last = (frame, node as u32);
+        let hash_of_place = |node: &u32| {
+            let (parent, frame) = place(node);
+            hash_of(parent, frame)
+        };
+        self.index.insert_unique(hash, node as u32, hash_of_place);
         self.last.push((0, ROOT));
         self.nodes.push(StackNode {
             parent,
             frame,
             own: Weight::default(),
         });
-        self.index.insert((parent, frame), node as u32);
         Some(node as u32)
     }
 

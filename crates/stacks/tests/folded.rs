@@ -114,7 +114,7 @@ fn threads_and_whose_code_it_is() {
         ]
     );
     let functions = folded.stacks.functions();
-    let ioctl = functions.iter().find(|f| f.name.text == "ioctl").unwrap();
+    let ioctl = functions.iter().find(|f| &*f.name.text == "ioctl").unwrap();
     assert_eq!((ioctl.name.part, ioctl.own.amount), (FrameOwner::Kernel, 3));
     // Without marks nobody knows.
     let plain = read(b"qemu;main;ioctl 3\n", ANY);
@@ -198,7 +198,7 @@ proptest! {
             tree.add(numbers, Weight { samples: *amount, amount: *amount });
             *expected.entry(frames.join(";")).or_default() += amount;
         }
-        let name = |frame: u32| FrameName { text: names[frame as usize].clone(), part: FrameOwner::User };
+        let name = |frame: u32| FrameName { text: names[frame as usize].clone().into(), part: FrameOwner::User };
         let written = lines(&Stacks::of(&tree, name, |_| false));
         let folded = read(written.join("\n").as_bytes(), ANY);
         prop_assert_eq!(folded.lines as usize, expected.len());

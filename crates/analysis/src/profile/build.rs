@@ -67,7 +67,7 @@ impl<'c> StackBuilder<'c> {
     /// Adds a frame that is no code.
     pub(super) fn group(&mut self, below: u32, text: &str) -> u32 {
         let name = FrameName {
-            text: text.to_owned(),
+            text: text.into(),
             part: FrameOwner::Group,
         };
         self.frame(below, name)

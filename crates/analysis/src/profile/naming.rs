@@ -181,7 +181,7 @@ impl Calls {
             CodePlace::Printed(name, file, mode) => printed_place(name.as_deref(), file, *mode),
             CodePlace::Reason(reason) => NamedPlace {
                 names: vec![FrameName {
-                    text: reason.to_string(),
+                    text: (**reason).into(),
                     part: FrameOwner::Group,
                 }],
                 signs: PlaceSigns::default(),
@@ -228,7 +228,10 @@ impl Calls {
         };
         let part = part(code.mode, signs);
         NamedPlace {
-            names: vec![FrameName { text, part }],
+            names: vec![FrameName {
+                text: text.into(),
+                part,
+            }],
             signs,
             is_kernel: code.mode == CpuMode::Kernel,
         }
@@ -245,7 +248,7 @@ impl Calls {
 /// The frame of what is left out.
 pub(super) fn deeper() -> FrameName {
     FrameName {
-        text: "[left out]".to_owned(),
+        text: "[left out]".into(),
         part: FrameOwner::Group,
     }
 }
@@ -266,7 +269,7 @@ fn guest_without_name(mode: CpuMode) -> &'static str {
 /// A place of user space that files name, with what was inlined there.
 fn of_files(names: Vec<String>, mode: CpuMode) -> NamedPlace {
     let names = names.into_iter().map(|text| FrameName {
-        text,
+        text: text.into(),
         part: FrameOwner::User,
     });
     NamedPlace {
@@ -286,7 +289,7 @@ fn printed_place(name: Option<&str>, file: &str, mode: CpuMode) -> NamedPlace {
     };
     NamedPlace {
         names: vec![FrameName {
-            text: text.to_owned(),
+            text: text.into(),
             part: part(mode, signs),
         }],
         signs,

@@ -213,7 +213,7 @@ fn key_of(report: &ProfileReport, node: u32, doing: ThreadState) -> Option<RowKe
             }
             FrameOwner::User | FrameOwner::Vmm if user.is_none() => user = Some(name),
             // The state, and below it the thread.
-            FrameOwner::Group => thread = Some(name.text.clone()),
+            FrameOwner::Group => thread = Some(name.text.to_string()),
             _ => {}
         }
         at = node.parent;

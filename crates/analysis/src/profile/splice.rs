@@ -267,7 +267,7 @@ impl<'g> Splice<'g> {
             for frame in path {
                 let text = names.get(index_of(*frame)).map_or("", |name| &name.text);
                 let name = FrameName {
-                    text: text.to_owned(),
+                    text: text.into(),
                     part: FrameOwner::Guest,
                 };
                 node = builder.frame(node, name);

@@ -106,7 +106,7 @@ impl ProfileSums {
         let names = stacks.names().iter().zip(0u32..);
         let of_group = names
             .filter(|(name, _)| name.part == FrameOwner::Group)
-            .filter_map(|(name, frame)| Some((frame, *by_name.get(&name.text)?)))
+            .filter_map(|(name, frame)| Some((frame, *by_name.get(&*name.text)?)))
             .collect();
         let log = log.and_then(Log::entries);
         let entries = log.into_iter().flat_map(|(_, entries)| entries);
@@ -275,7 +275,7 @@ fn is_suffix(rest: &str) -> bool {
 
 /// Returns whether a frame is a function that has a name, and no place or address that stands for it.
 pub fn is_function(name: &FrameName) -> bool {
-    let text = name.text.as_str();
+    let text = &*name.text;
     !text.contains("+0x") && !text.starts_with('[') && !text.starts_with("0x")
 }
 
@@ -436,7 +436,7 @@ mod tests {
             assert_eq!(plain(name), source);
         }
         let name = |text: &str| FrameName {
-            text: text.to_owned(),
+            text: text.into(),
             part: FrameOwner::Kernel,
         };
         assert!(is_function(&name("od_dbs_update")));

@@ -49,7 +49,7 @@ fn stacks(count: u64, seed: u64, name: impl Fn(u32) -> String) -> Stacks {
         FrameOwner::Vmm,
     ];
     let name = |frame: u32| FrameName {
-        text: name(frame),
+        text: name(frame).into(),
         part: match frame {
             0..64 => FrameOwner::Group,
             _ => parts[frame as usize % parts.len()],
