@@ -257,7 +257,7 @@ _trapline() {
 
     case "${cmd}" in
         trapline)
-            opts="-h -V --color --strict --help --version why report diagnose compare rules info events exits vcpus irqs virtqueues counters paths flame sched record agent overhead bench export top watch redact salvage facts help"
+            opts="-h -V --color --strict --sandbox --help --version why report diagnose compare rules info events exits vcpus irqs virtqueues counters paths flame sched record agent overhead bench export top watch redact salvage facts help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -265,6 +265,10 @@ _trapline() {
             case "${prev}" in
                 --color)
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --sandbox)
+                    COMPREPLY=($(compgen -W "auto required off" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -275,7 +279,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__agent)
-            opts="-o -h --output --for --time --size --listen --token-file --once --session --color --strict --help"
+            opts="-o -h --output --for --time --size --listen --token-file --once --session --color --strict --sandbox --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -313,6 +317,10 @@ _trapline() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
+                --sandbox)
+                    COMPREPLY=($(compgen -W "auto required off" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -321,7 +329,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__bench)
-            opts="-h --color --strict --help ipi wake clock timer exits net disk explain help"
+            opts="-h --color --strict --sandbox --help ipi wake clock timer exits net disk explain help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -329,6 +337,10 @@ _trapline() {
             case "${prev}" in
                 --color)
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --sandbox)
+                    COMPREPLY=($(compgen -W "auto required off" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -339,7 +351,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__bench__subcmd__clock)
-            opts="-n -o -h --each-source --iterations --warmup --row-time --cpu --label --output --format --json --csv --color --strict --help"
+            opts="-n -o -h --each-source --iterations --warmup --row-time --cpu --label --output --format --json --csv --color --strict --sandbox --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -385,6 +397,10 @@ _trapline() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
+                --sandbox)
+                    COMPREPLY=($(compgen -W "auto required off" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -393,7 +409,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__bench__subcmd__disk)
-            opts="-n -o -h --write --size --iterations --warmup --row-time --cpu --label --output --format --json --csv --color --strict --help"
+            opts="-n -o -h --write --size --iterations --warmup --row-time --cpu --label --output --format --json --csv --color --strict --sandbox --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -443,6 +459,10 @@ _trapline() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
+                --sandbox)
+                    COMPREPLY=($(compgen -W "auto required off" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -451,7 +471,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__bench__subcmd__exits)
-            opts="-n -o -h --iterations --warmup --row-time --cpu --label --output --format --json --csv --color --strict --help"
+            opts="-n -o -h --iterations --warmup --row-time --cpu --label --output --format --json --csv --color --strict --sandbox --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -497,6 +517,10 @@ _trapline() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
+                --sandbox)
+                    COMPREPLY=($(compgen -W "auto required off" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -505,7 +529,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__bench__subcmd__explain)
-            opts="-i -h --input --guest --format --json --csv --formats --facts --spool-limit --max-memory --threads --pid --vm --vcpu --cpu --time --color --strict --help"
+            opts="-i -h --input --guest --format --json --csv --formats --facts --spool-limit --max-memory --threads --pid --vm --vcpu --cpu --time --color --strict --sandbox --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -569,6 +593,10 @@ _trapline() {
                     ;;
                 --color)
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --sandbox)
+                    COMPREPLY=($(compgen -W "auto required off" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -719,7 +747,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__bench__subcmd__ipi)
-            opts="-n -o -h --pairs --idle --iterations --warmup --row-time --cpu --label --output --format --json --csv --color --strict --help"
+            opts="-n -o -h --pairs --idle --iterations --warmup --row-time --cpu --label --output --format --json --csv --color --strict --sandbox --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -769,6 +797,10 @@ _trapline() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
+                --sandbox)
+                    COMPREPLY=($(compgen -W "auto required off" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -777,7 +809,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__bench__subcmd__net)
-            opts="-n -o -h --serve --connect --size --iterations --warmup --row-time --cpu --label --output --format --json --csv --color --strict --help"
+            opts="-n -o -h --serve --connect --size --iterations --warmup --row-time --cpu --label --output --format --json --csv --color --strict --sandbox --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -835,6 +867,10 @@ _trapline() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
+                --sandbox)
+                    COMPREPLY=($(compgen -W "auto required off" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -843,7 +879,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__bench__subcmd__timer)
-            opts="-n -o -h --iterations --warmup --row-time --cpu --label --output --format --json --csv --color --strict --help"
+            opts="-n -o -h --iterations --warmup --row-time --cpu --label --output --format --json --csv --color --strict --sandbox --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -889,6 +925,10 @@ _trapline() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
+                --sandbox)
+                    COMPREPLY=($(compgen -W "auto required off" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -897,7 +937,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__bench__subcmd__wake)
-            opts="-n -o -h --short --idle --iterations --warmup --row-time --cpu --label --output --format --json --csv --color --strict --help"
+            opts="-n -o -h --short --idle --iterations --warmup --row-time --cpu --label --output --format --json --csv --color --strict --sandbox --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -951,6 +991,10 @@ _trapline() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
+                --sandbox)
+                    COMPREPLY=($(compgen -W "auto required off" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -959,7 +1003,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__compare)
-            opts="-i -h --with --guest --with-guest --each --score --confidence --work --all --limit --kallsyms --guest-kallsyms --domain --mtree --a-score --b-score --a-domain --b-domain --a-facts --b-facts --a-kallsyms --b-kallsyms --format --json --csv --formats --facts --spool-limit --max-memory --threads --pid --vm --vcpu --cpu --time --input --color --strict --help"
+            opts="-i -h --with --guest --with-guest --each --score --confidence --work --all --limit --kallsyms --guest-kallsyms --domain --mtree --a-score --b-score --a-domain --b-domain --a-facts --b-facts --a-kallsyms --b-kallsyms --format --json --csv --formats --facts --spool-limit --max-memory --threads --pid --vm --vcpu --cpu --time --input --color --strict --sandbox --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1097,6 +1141,10 @@ _trapline() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
+                --sandbox)
+                    COMPREPLY=($(compgen -W "auto required off" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -1105,7 +1153,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__counters)
-            opts="-i -h --input --guest --limit --format --json --csv --formats --facts --spool-limit --max-memory --threads --pid --vm --vcpu --cpu --time --color --strict --help"
+            opts="-i -h --input --guest --limit --format --json --csv --formats --facts --spool-limit --max-memory --threads --pid --vm --vcpu --cpu --time --color --strict --sandbox --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1175,6 +1223,10 @@ _trapline() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
+                --sandbox)
+                    COMPREPLY=($(compgen -W "auto required off" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -1183,7 +1235,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__diagnose)
-            opts="-i -h --input --domain --patch --kallsyms --guest-kallsyms --rule --mtree --guest --format --json --csv --formats --facts --spool-limit --max-memory --threads --pid --vm --vcpu --cpu --time --color --strict --help"
+            opts="-i -h --input --domain --patch --kallsyms --guest-kallsyms --rule --mtree --guest --format --json --csv --formats --facts --spool-limit --max-memory --threads --pid --vm --vcpu --cpu --time --color --strict --sandbox --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1269,6 +1321,10 @@ _trapline() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
+                --sandbox)
+                    COMPREPLY=($(compgen -W "auto required off" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -1277,7 +1333,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__events)
-            opts="-i -h --input --guest --event --console --as --ns --format --json --csv --formats --facts --spool-limit --max-memory --threads --pid --vm --vcpu --cpu --time --color --strict --help"
+            opts="-i -h --input --guest --event --console --as --ns --format --json --csv --formats --facts --spool-limit --max-memory --threads --pid --vm --vcpu --cpu --time --color --strict --sandbox --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1351,6 +1407,10 @@ _trapline() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
+                --sandbox)
+                    COMPREPLY=($(compgen -W "auto required off" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -1359,7 +1419,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__exits)
-            opts="-i -h --input --guest --event --by --as --wide --sort --mtree --guest-kallsyms --guest-modules --format --json --csv --formats --facts --spool-limit --max-memory --threads --pid --vm --vcpu --cpu --time --color --strict --help"
+            opts="-i -h --input --guest --event --by --as --wide --sort --mtree --guest-kallsyms --guest-modules --format --json --csv --formats --facts --spool-limit --max-memory --threads --pid --vm --vcpu --cpu --time --color --strict --sandbox --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1453,6 +1513,10 @@ _trapline() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
+                --sandbox)
+                    COMPREPLY=($(compgen -W "auto required off" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -1461,7 +1525,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__export)
-            opts="-i -o -h --input --guest --output --as --table --path --mtree --format --json --csv --formats --facts --spool-limit --max-memory --threads --pid --vm --vcpu --cpu --time --color --strict --help"
+            opts="-i -o -h --input --guest --output --as --table --path --mtree --format --json --csv --formats --facts --spool-limit --max-memory --threads --pid --vm --vcpu --cpu --time --color --strict --sandbox --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1551,6 +1615,10 @@ _trapline() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
+                --sandbox)
+                    COMPREPLY=($(compgen -W "auto required off" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -1559,7 +1627,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__facts)
-            opts="-h --root --format --json --csv --wide --color --strict --help"
+            opts="-h --root --format --json --csv --wide --color --strict --sandbox --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1577,6 +1645,10 @@ _trapline() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
+                --sandbox)
+                    COMPREPLY=($(compgen -W "auto required off" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -1585,7 +1657,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__flame)
-            opts="-i -o -h --input --output --off-cpu --both --wakeup --guest-exits --event --by --unit --idle --limit --kallsyms --guest-kallsyms --guest-modules --guestmount --guest --diff --diff-kallsyms --diff-guest-kallsyms --symfs --buildid-dir --debug-dir --perf-maps --no-inline --format --json --csv --formats --facts --spool-limit --max-memory --threads --pid --vm --vcpu --cpu --time --color --strict --help"
+            opts="-i -o -h --input --output --off-cpu --both --wakeup --guest-exits --event --by --unit --idle --limit --kallsyms --guest-kallsyms --guest-modules --guestmount --guest --diff --diff-kallsyms --diff-guest-kallsyms --symfs --buildid-dir --debug-dir --perf-maps --no-inline --format --json --csv --formats --facts --spool-limit --max-memory --threads --pid --vm --vcpu --cpu --time --color --strict --sandbox --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1717,6 +1789,10 @@ _trapline() {
                     ;;
                 --color)
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --sandbox)
+                    COMPREPLY=($(compgen -W "auto required off" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -2217,7 +2293,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__info)
-            opts="-i -h --input --guest --format --json --csv --formats --facts --spool-limit --max-memory --threads --pid --vm --vcpu --cpu --time --color --strict --help"
+            opts="-i -h --input --guest --format --json --csv --formats --facts --spool-limit --max-memory --threads --pid --vm --vcpu --cpu --time --color --strict --sandbox --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2283,6 +2359,10 @@ _trapline() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
+                --sandbox)
+                    COMPREPLY=($(compgen -W "auto required off" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -2291,7 +2371,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__irqs)
-            opts="-i -h --input --guest --limit --format --json --csv --formats --facts --spool-limit --max-memory --threads --pid --vm --vcpu --cpu --time --color --strict --help"
+            opts="-i -h --input --guest --limit --format --json --csv --formats --facts --spool-limit --max-memory --threads --pid --vm --vcpu --cpu --time --color --strict --sandbox --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2361,6 +2441,10 @@ _trapline() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
+                --sandbox)
+                    COMPREPLY=($(compgen -W "auto required off" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -2369,7 +2453,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__overhead)
-            opts="-h --cpu --format --json --csv --color --strict --help"
+            opts="-h --cpu --format --json --csv --color --strict --sandbox --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2387,6 +2471,10 @@ _trapline() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
+                --sandbox)
+                    COMPREPLY=($(compgen -W "auto required off" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -2395,7 +2483,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__paths)
-            opts="-i -h --input --guest --path --from --to --join --slow --each --instance --diagram --mtree --format --json --csv --formats --facts --spool-limit --max-memory --threads --pid --vm --vcpu --cpu --time --color --strict --help"
+            opts="-i -h --input --guest --path --from --to --join --slow --each --instance --diagram --mtree --format --json --csv --formats --facts --spool-limit --max-memory --threads --pid --vm --vcpu --cpu --time --color --strict --sandbox --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2493,6 +2581,10 @@ _trapline() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
+                --sandbox)
+                    COMPREPLY=($(compgen -W "auto required off" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -2501,7 +2593,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__record)
-            opts="-o -e -C -h --output --for --seconds --event --cpu --tid --keep --until --times --memory --disk --vm --pid --agent --agent-token --agent-for --agent-size --probe --function --pair --compact --list-probes --counters --budget --ring --check --format --json --csv --color --strict --help"
+            opts="-o -e -C -h --output --for --seconds --event --cpu --tid --keep --until --times --memory --disk --vm --pid --agent --agent-token --agent-for --agent-size --probe --function --pair --compact --list-probes --counters --budget --ring --check --format --json --csv --color --strict --sandbox --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2619,6 +2711,10 @@ _trapline() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
+                --sandbox)
+                    COMPREPLY=($(compgen -W "auto required off" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -2627,7 +2723,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__redact)
-            opts="-o -h --output --format --json --csv --color --strict --help"
+            opts="-o -h --output --format --json --csv --color --strict --sandbox --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2649,6 +2745,10 @@ _trapline() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
+                --sandbox)
+                    COMPREPLY=($(compgen -W "auto required off" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -2657,7 +2757,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__report)
-            opts="-i -o -h --input --output --against --mtree --kallsyms --guest-kallsyms --full --brief --cost --pairs --guest --format --json --csv --formats --facts --spool-limit --max-memory --threads --pid --vm --vcpu --cpu --time --color --strict --help"
+            opts="-i -o -h --input --output --against --mtree --kallsyms --guest-kallsyms --full --brief --cost --pairs --guest --format --json --csv --formats --facts --spool-limit --max-memory --threads --pid --vm --vcpu --cpu --time --color --strict --sandbox --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2751,6 +2851,10 @@ _trapline() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
+                --sandbox)
+                    COMPREPLY=($(compgen -W "auto required off" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -2759,7 +2863,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__rules)
-            opts="-h --explain --json --csv --format --color --strict --help guest-died vcpu-stuck halt-does-not-halt guest-spins timer-port-exits hpet-mmio-exits timer-interrupt-storm halted-target-ipi console-on-irq-vcpu slow-storage userspace-virtio-backend vmm-polls cpufreq-governor-kworker emulated-device sender-waits-for-memory vcpu-preempted vcpu-throttled host-idle-latency helper-waits-for-cpu vcpu-migrates remote-memory halt-poll-waste pause-loop-exits lock-holder-preempted memory-taken-away dirty-logging nx-hugepage-recovery ept-violation-storm pml-full-exits host-tick-on-isolated-cpu apic-exits-without-apicv hyperv-synic-autoeoi nested-exits split-lock stalled-vcpu lossy-recording tracing-disturbs dominant-exit unexplained-time slow-path"
+            opts="-h --explain --json --csv --format --color --strict --sandbox --help guest-died vcpu-stuck halt-does-not-halt guest-spins timer-port-exits hpet-mmio-exits timer-interrupt-storm halted-target-ipi console-on-irq-vcpu slow-storage userspace-virtio-backend vmm-polls cpufreq-governor-kworker emulated-device sender-waits-for-memory vcpu-preempted vcpu-throttled host-idle-latency helper-waits-for-cpu vcpu-migrates remote-memory halt-poll-waste pause-loop-exits lock-holder-preempted memory-taken-away dirty-logging nx-hugepage-recovery ept-violation-storm pml-full-exits host-tick-on-isolated-cpu apic-exits-without-apicv hyperv-synic-autoeoi nested-exits split-lock stalled-vcpu lossy-recording tracing-disturbs dominant-exit unexplained-time slow-path"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2773,6 +2877,10 @@ _trapline() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
+                --sandbox)
+                    COMPREPLY=($(compgen -W "auto required off" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -2781,7 +2889,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__salvage)
-            opts="-o -h --output --formats --format --json --csv --color --strict --help"
+            opts="-o -h --output --formats --format --json --csv --color --strict --sandbox --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2807,6 +2915,10 @@ _trapline() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
+                --sandbox)
+                    COMPREPLY=($(compgen -W "auto required off" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -2815,7 +2927,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__sched)
-            opts="-i -h --input --guest --by --sort --as --limit --histogram --format --json --csv --formats --facts --spool-limit --max-memory --threads --pid --vm --vcpu --cpu --time --color --strict --help"
+            opts="-i -h --input --guest --by --sort --as --limit --histogram --format --json --csv --formats --facts --spool-limit --max-memory --threads --pid --vm --vcpu --cpu --time --color --strict --sandbox --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2897,6 +3009,10 @@ _trapline() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
+                --sandbox)
+                    COMPREPLY=($(compgen -W "auto required off" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -2905,7 +3021,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__top)
-            opts="-h --once --interval --vm --pid --by --events --counters --mtree --json --csv --limit --prometheus --serves --format --color --strict --help"
+            opts="-h --once --interval --vm --pid --by --events --counters --mtree --json --csv --limit --prometheus --serves --format --color --strict --sandbox --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2947,6 +3063,10 @@ _trapline() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
+                --sandbox)
+                    COMPREPLY=($(compgen -W "auto required off" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -2955,7 +3075,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__vcpus)
-            opts="-i -h --input --guest --wide --mtree --format --json --csv --formats --facts --spool-limit --max-memory --threads --pid --vm --vcpu --cpu --time --color --strict --help"
+            opts="-i -h --input --guest --wide --mtree --format --json --csv --formats --facts --spool-limit --max-memory --threads --pid --vm --vcpu --cpu --time --color --strict --sandbox --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3025,6 +3145,10 @@ _trapline() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
+                --sandbox)
+                    COMPREPLY=($(compgen -W "auto required off" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -3033,7 +3157,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__virtqueues)
-            opts="-i -h --input --guest --mtree --limit --format --json --csv --formats --facts --spool-limit --max-memory --threads --pid --vm --vcpu --cpu --time --color --strict --help"
+            opts="-i -h --input --guest --mtree --limit --format --json --csv --formats --facts --spool-limit --max-memory --threads --pid --vm --vcpu --cpu --time --color --strict --sandbox --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3107,6 +3231,10 @@ _trapline() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
+                --sandbox)
+                    COMPREPLY=($(compgen -W "auto required off" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -3115,7 +3243,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__watch)
-            opts="-h --output-dir --interval --limit --when --keep --after --memory --disk --max-incidents --quiet-intervals --cool-down --for --budget --events --dry-run --color --strict --help"
+            opts="-h --output-dir --interval --limit --when --keep --after --memory --disk --max-incidents --quiet-intervals --cool-down --for --budget --events --dry-run --color --strict --sandbox --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3177,6 +3305,10 @@ _trapline() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
+                --sandbox)
+                    COMPREPLY=($(compgen -W "auto required off" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -3185,7 +3317,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__why)
-            opts="-o -h --vm --pid --seconds --output --budget --dry-run --color --strict --help"
+            opts="-o -h --vm --pid --seconds --output --budget --dry-run --color --strict --sandbox --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3217,6 +3349,10 @@ _trapline() {
                     ;;
                 --color)
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --sandbox)
+                    COMPREPLY=($(compgen -W "auto required off" -- "${cur}"))
                     return 0
                     ;;
                 *)

@@ -4,6 +4,7 @@ use clap::Parser;
 
 use crate::colour::Colour;
 use crate::commands::Command;
+use crate::sandboxed::SandboxUse;
 use crate::status;
 
 /// Where did my virtual machine's time go, and what do I change?
@@ -30,6 +31,14 @@ pub(crate) struct Args {
     /// stands as a warning below a table.
     #[arg(long, global = true)]
     pub strict: bool,
+
+    /// Read files without what reading does not need: network, other programs, files but those of -o. As far as the
+    /// kernel can (auto), completely or not at all (required), or not (off).
+    #[arg(
+        long, global = true, value_enum, value_name = "WHEN", default_value_t = SandboxUse::Auto,
+        hide_possible_values = true
+    )]
+    pub sandbox: SandboxUse,
 }
 
 const EXAMPLES: &str = "Examples:

@@ -18,6 +18,7 @@ mod opening;
 mod options;
 mod output;
 mod progress;
+mod sandboxed;
 mod status;
 mod stream;
 mod usage;
@@ -48,7 +49,8 @@ fn main() -> ExitCode {
         }
     };
     args.color.choose();
-    match args.command.run() {
+    let restricted = sandboxed::restrict(args.command.written().as_deref(), args.sandbox);
+    match restricted.and_then(|()| args.command.run()) {
         Ok(()) => status::answered(args.strict && output::is_doubted()),
         // Whoever reads our output has seen enough.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,

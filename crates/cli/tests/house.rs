@@ -24,7 +24,7 @@ const MEDIAN: usize = 200;
 const FLOORS: &[&[&str]] = &[
     &[
         "tracefmt", "cpuset", "clocks", "devices", "stacks", "stats", "words", "forms", "binaries",
-        "rings", "agent", "mask", "pasted", "httpd", "salvage",
+        "rings", "agent", "mask", "pasted", "httpd", "salvage", "sandbox",
     ],
     &["doubts"],
     &[

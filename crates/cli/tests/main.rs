@@ -70,6 +70,7 @@ mod report_page;
 mod report_real;
 mod report_web;
 mod salvage;
+mod sandbox;
 mod sched_waits;
 mod schemas;
 mod screen;

@@ -30,6 +30,8 @@ mod virtqueues;
 pub(crate) mod watch;
 pub(crate) mod why;
 
+use std::path::{Path, PathBuf};
+
 use anyhow::Result;
 use clap::Subcommand;
 
@@ -89,6 +91,39 @@ pub(crate) enum Command {
 }
 
 impl Command {
+    /// Returns the files that it writes, if all that it does beside that is to read files; `None` where it asks the
+    /// kernel, runs programs or talks to others.
+    pub(crate) fn written(&self) -> Option<Vec<PathBuf>> {
+        match self {
+            Command::Agent(_)
+            | Command::Bench(_)
+            | Command::Facts(_)
+            | Command::Overhead(_)
+            | Command::Record(_)
+            | Command::Top(_)
+            | Command::Watch(_)
+            | Command::Why(_) => None,
+            Command::Compare(_)
+            | Command::Counters(_)
+            | Command::Diagnose(_)
+            | Command::Events(_)
+            | Command::Exits(_)
+            | Command::Info(_)
+            | Command::Irqs(_)
+            | Command::Paths(_)
+            | Command::Rules(_)
+            | Command::Sched(_)
+            | Command::Vcpus(_)
+            | Command::Virtqueues(_) => Some(Vec::new()),
+            Command::Report(args) => Some(named(args.output.as_deref())),
+            Command::Export(args) => Some(named(Some(&args.output))),
+            Command::Flame(args) => Some(named(args.output.as_deref())),
+            // Without a name it is beside what is read.
+            Command::Redact(args) => Some(named(args.output.as_deref().or(Some(&args.input)))),
+            Command::Salvage(args) => Some(named(args.output.as_deref().or(Some(&args.input)))),
+        }
+    }
+
     /// Runs it.
     pub(crate) fn run(&self) -> Result<()> {
         match self {
@@ -119,4 +154,10 @@ impl Command {
             Command::Why(args) => why::run(args),
         }
     }
+}
+
+/// Returns a file that is written, unless it is standard output.
+fn named(output: Option<&Path>) -> Vec<PathBuf> {
+    let output = output.filter(|path| path.as_os_str() != "-");
+    output.map(Path::to_owned).into_iter().collect()
 }

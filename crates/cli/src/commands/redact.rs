@@ -22,11 +22,11 @@ use crate::output;
 pub(crate) struct RedactArgs {
     /// A perf.data or trace.dat.
     #[arg(value_name = "FILE")]
-    input: PathBuf,
+    pub input: PathBuf,
 
     /// Write the recording to this file; without it to FILE.redacted.
     #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
+    pub output: Option<PathBuf>,
 
     #[command(flatten)]
     format: Format,

@@ -19,11 +19,11 @@ use crate::output;
 pub(crate) struct SalvageArgs {
     /// A perf.data or trace.dat that is cut off or damaged.
     #[arg(value_name = "FILE")]
-    input: PathBuf,
+    pub input: PathBuf,
 
     /// Write the whole recording to this file; without it to FILE.salvaged.
     #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
+    pub output: Option<PathBuf>,
 
     /// Take the formats of events from another perf.data of the same kernel: those of a perf.data that is cut off stood
     /// behind its records.

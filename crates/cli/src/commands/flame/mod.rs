@@ -47,7 +47,7 @@ pub(crate) struct FlameArgs {
     /// Write the stacks to FILE. If its name ends in .svg or .html: a flame graph for a browser; in .folded: a line for
     /// each stack, for flamegraph.pl, inferno and others; in .json: speedscope's file format.
     #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
+    pub output: Option<PathBuf>,
 
     /// Show what threads waited for without a CPU instead: the time from switch to switch, by the stack with which they
     /// left.

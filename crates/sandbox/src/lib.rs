@@ -1,0 +1,133 @@
+/*!
+Takes from this process what reading a file that nobody trusts does not need: the network, other programs, files to
+write but those that were named, and the kernel's interfaces that nothing of ours uses.
+
+Whoever reads a recording of a stranger trusts all code that reads it. None of it should have a hole through which a
+file gets to run code of its own; if one has, that code is to find nothing to do.
+
+- **Landlock** (Linux 5.13; `Documentation/userspace-api/landlock.rst`): no file is written, made, removed or run
+  outside of the folders that were named; no TCP connection (ABI 4); no signals to and no abstract sockets of others
+  (ABI 6).
+- **seccomp** (`Documentation/userspace-api/seccomp_filter.rst`): the system calls of [`REFUSED`] give `EPERM`. A
+  list of what is refused and none of what is allowed: a new version of a library that uses another system call is
+  to be no message of a broken program.
+
+What stays: whatever this user may read, and whatever the process has open. Memory and time have limits elsewhere.
+Where the kernel has neither, everything goes on as without it. Threads that run already are restricted by seccomp
+alone, so this belongs before the first of them.
+*/
+#![forbid(unsafe_code)]
+
+mod calls;
+
+use std::path::{Path, PathBuf};
+
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset,
+    RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
+};
+use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch, apply_filter_all_threads};
+
+pub use calls::REFUSED;
+
+/// What may still be written.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SandboxRequest {
+    /// Folders in which files are made, written, renamed and removed, with those below them.
+    pub folders: Vec<PathBuf>,
+    /// Files that are there already and may be written: devices, pipes.
+    pub files: Vec<PathBuf>,
+}
+
+/// What is in force.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SandboxState {
+    /// Whether Landlock keeps other files from being written.
+    pub files: bool,
+    /// Whether seccomp refuses system calls.
+    pub calls: bool,
+}
+
+/// The newest Landlock that is asked for. What the kernel does not know of it is left out.
+const ABI_ASKED: ABI = ABI::V6;
+/// What is done to files of a folder that may be written: those of `open -o` and its half file. Truncating came with 3.
+const WRITTEN: ABI = ABI::V3;
+
+/// Restricts this process, as far as its kernel knows how to. This cannot be taken back.
+pub fn enter(request: &SandboxRequest) -> SandboxState {
+    SandboxState {
+        files: restrict_files(request).unwrap_or(false),
+        calls: restrict_calls().is_some(),
+    }
+}
+
+/// Returns whether Landlock is in force, at least in part.
+fn restrict_files(request: &SandboxRequest) -> Result<bool, RulesetError> {
+    let handled = AccessFs::from_write(WRITTEN) | AccessFs::Execute;
+    let rules = Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(handled)?
+        .handle_access(AccessNet::from_all(ABI_ASKED))?
+        .scope(Scope::from_all(ABI_ASKED))?
+        .create()?;
+    let rules = allowed(rules, &request.folders, AccessFs::from_write(WRITTEN));
+    let rules = allowed(
+        rules?,
+        &request.files,
+        AccessFs::WriteFile | AccessFs::Truncate,
+    );
+    let status = rules?.restrict_self()?;
+    Ok(status.ruleset != RulesetStatus::NotEnforced)
+}
+
+/// Allows something below these paths. What is not there, or may not be opened, could not be written either.
+fn allowed(
+    rules: RulesetCreated,
+    paths: &[PathBuf],
+    access: landlock::BitFlags<AccessFs>,
+) -> Result<RulesetCreated, RulesetError> {
+    let open = |path: &PathBuf| PathFd::new(path).ok();
+    paths
+        .iter()
+        .filter_map(open)
+        .try_fold(rules, |rules, path| {
+            rules.add_rule(PathBeneath::new(path, access))
+        })
+}
+
+/// Returns nothing where no filter is in force.
+fn restrict_calls() -> Option<()> {
+    let arch = TargetArch::try_from(std::env::consts::ARCH).ok()?;
+    let errno = u32::try_from(libc::EPERM).ok()?;
+    let refused = calls::numbers().map(|call| (call, Vec::new())).collect();
+    let filter = SeccompFilter::new(
+        refused,
+        SeccompAction::Allow,
+        SeccompAction::Errno(errno),
+        arch,
+    );
+    let program: BpfProgram = filter.ok()?.try_into().ok()?;
+    apply_filter_all_threads(&program).ok()
+}
+
+impl SandboxRequest {
+    /// Lets a file be written: the folder that it is made in, or the file itself where it is a device or a pipe.
+    pub fn file(&mut self, path: &Path) {
+        let is_special = |path: &Path| {
+            let data = std::fs::metadata(path);
+            data.is_ok_and(|data| !data.is_file() && !data.is_dir())
+        };
+        if is_special(path) {
+            self.files.push(path.to_owned());
+            return;
+        }
+        // Where a link leads, the file is made.
+        let followed = path.canonicalize();
+        let path = followed.as_deref().unwrap_or(path);
+        let folder = path
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty());
+        self.folders
+            .push(folder.unwrap_or(Path::new(".")).to_owned());
+    }
+}
