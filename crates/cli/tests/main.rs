@@ -16,6 +16,7 @@ mod console;
 mod counters;
 mod cut_files;
 mod definition_alone;
+mod dependencies;
 mod diagnose_command;
 mod documents;
 mod doubt_scopes;

@@ -1,0 +1,152 @@
+//! What the program is built of: licences, sources and what may not be in it (`deny.toml`), and a reason for each crate
+//! (`docs/dependencies.md`). 'cargo deny check' reads the same file.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::Command;
+use std::{env, fs};
+
+use serde_json::Value;
+
+fn root() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+}
+
+fn manifest(name: &str) -> toml::Table {
+    let text = fs::read_to_string(root().join(name)).expect("it is there");
+    text.parse().expect("it is TOML")
+}
+
+/// What cargo says of all packages that are built for Linux on x86-64.
+fn metadata() -> Value {
+    let cargo = env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
+    let mut command = Command::new(cargo);
+    command.current_dir(root()).args([
+        "metadata",
+        "--format-version=1",
+        "--locked",
+        "--offline",
+        "--filter-platform=x86_64-unknown-linux-gnu",
+    ]);
+    let output = command.output().expect("cargo");
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+/// Whether an expression of SPDX (or the older form with `/`) leaves a choice that is allowed. `AND` binds closer than
+/// `OR`, and `WITH` belongs to its licence.
+fn is_allowed(expression: &str, allowed: &BTreeSet<&str>) -> bool {
+    let expression = expression.replace('/', " OR ");
+    if let Some(open) = expression.find('(') {
+        let close = expression.find(')').expect("it is closed");
+        let within = is_allowed(&expression[open + 1..close], allowed);
+        let word = if within { "allowed" } else { "refused" };
+        let whole = format!("{}{word}{}", &expression[..open], &expression[close + 1..]);
+        return is_allowed(&whole, allowed);
+    }
+    let one = |licence: &str| licence == "allowed" || allowed.contains(licence);
+    let all = |choice: &str| choice.split(" AND ").all(|each| one(each.trim()));
+    expression.split(" OR ").any(all)
+}
+
+#[test]
+fn expressions_are_read() {
+    let allowed = BTreeSet::from(["MIT", "Zlib", "Apache-2.0 WITH LLVM-exception"]);
+    for yes in [
+        "MIT",
+        "GPL-2.0 OR MIT",
+        "GPL/MIT",
+        "MIT AND Zlib",
+        "(MIT OR GPL-2.0) AND Zlib",
+    ] {
+        assert!(is_allowed(yes, &allowed), "{yes}");
+    }
+    assert!(is_allowed("Apache-2.0 WITH LLVM-exception OR X", &allowed));
+    for no in [
+        "GPL-2.0",
+        "MIT AND GPL-2.0",
+        "(GPL-2.0 OR X) AND MIT",
+        "Apache-2.0",
+        "",
+    ] {
+        assert!(!is_allowed(no, &allowed), "{no}");
+    }
+}
+
+#[test]
+fn all_is_what_deny_toml_allows() {
+    let deny = manifest("deny.toml");
+    let texts = |value: &toml::Value| -> BTreeSet<String> {
+        let all = value.as_array().expect("a list").iter();
+        let text = |one: &toml::Value| {
+            let text = one.get("crate").unwrap_or(one).as_str();
+            text.expect("a text").to_owned()
+        };
+        all.map(text).collect()
+    };
+    let allowed = texts(&deny["licenses"]["allow"]);
+    let allowed: BTreeSet<&str> = allowed.iter().map(String::as_str).collect();
+    let banned = texts(&deny["bans"]["deny"]);
+    let registries = texts(&deny["sources"]["allow-registry"]);
+    let metadata = metadata();
+    let packages = metadata["packages"].as_array().expect("packages");
+    assert!(packages.len() > 150);
+    for package in packages {
+        let name = package["name"].as_str().expect("a name");
+        assert!(!banned.contains(name), "{name} is banned");
+        let licence = package["license"].as_str().unwrap_or_default();
+        assert!(
+            is_allowed(licence, &allowed),
+            "{name} has the licence '{licence}'"
+        );
+        if let Some(source) = package["source"].as_str() {
+            let registry = source.strip_prefix("registry+");
+            let known = registry.is_some_and(|registry| registries.contains(registry));
+            assert!(known, "{name} comes from {source}");
+        }
+    }
+}
+
+#[test]
+fn each_crate_has_a_reason() {
+    let workspace = manifest("Cargo.toml");
+    let named = workspace["workspace"]["dependencies"]
+        .as_table()
+        .expect("a table");
+    let named: BTreeSet<&str> = (named.iter())
+        .filter(|(_, value)| value.get("path").is_none())
+        .map(|(name, _)| name.as_str())
+        .collect();
+    let text = fs::read_to_string(root().join("docs/dependencies.md")).expect("it is there");
+    let mut rows = BTreeMap::new();
+    for line in text.lines().filter_map(|line| line.strip_prefix("| `")) {
+        let cells: Vec<&str> = line.trim_end_matches(" |").split(" | ").collect();
+        let [name, licence, why] = cells[..] else {
+            panic!("{line}");
+        };
+        let before = rows.insert(name.trim_end_matches('`'), licence);
+        assert!(before.is_none(), "{name} stands there twice");
+        assert!(why.len() > 10, "{name} has no reason");
+    }
+    let described: BTreeSet<&str> = rows.keys().copied().collect();
+    assert_eq!(
+        described, named,
+        "docs/dependencies.md and Cargo.toml differ"
+    );
+    let metadata = metadata();
+    let packages = metadata["packages"].as_array().expect("packages");
+    for (name, licence) in rows {
+        let has = |package: &&Value| package["name"] == name;
+        let all: Vec<&Value> = packages.iter().filter(has).collect();
+        let fits = all.iter().any(|package| package["license"] == licence);
+        // What is built with a feature alone is not among them.
+        assert!(
+            fits || all.is_empty() && licence == "-",
+            "{name} is not under '{licence}'"
+        );
+    }
+}
