@@ -42,6 +42,14 @@ impl EventAccounting {
             read => self.events as f64 / read as f64,
         }
     }
+
+    /// Returns what is printed of it: `accounted: 100.0 %` of all and of nothing less, else how many of how many.
+    pub fn text(&self) -> String {
+        match self.events == self.read {
+            true => "accounted: 100.0 %".to_owned(),
+            false => format!("accounted: {} of {} events", self.events, self.read),
+        }
+    }
 }
 
 impl Quality {

@@ -4,7 +4,8 @@ use event::Quality;
 
 use crate::{sched, vcpus};
 
-/// Returns the lines that stand below every table: what was lost, whether the end is missing, and all doubts.
+/// Returns the lines that stand below every table: what was lost, whether the end is missing, which part of the events
+/// is counted somewhere in the answer, and all doubts.
 pub fn lines(name: &str, quality: &Quality, width: usize) -> String {
     let mut parts = Vec::new();
     match quality.lost_events {
@@ -12,6 +13,7 @@ pub fn lines(name: &str, quality: &Quality, width: usize) -> String {
         lost => parts.push(format!("{} lost", words::plural(lost, "event"))),
     }
     parts.push(quality.extent().to_owned());
+    parts.extend(quality.accounted.map(|accounted| accounted.text()));
     let mut out = String::new();
     wrap(
         &mut out,

@@ -134,6 +134,7 @@ pub(crate) fn quality(input: &ScreenInput<'_>, width: usize, most: usize) -> Vec
     };
     let end = quality.extent();
     let mut text = format!("{lost}, {end}");
+    let place = text.len();
     if let Some(report) = analysis::recording_cost(input.picture) {
         text.push_str(&format!(", {}", cost::short(&report)));
     }
@@ -156,7 +157,17 @@ pub(crate) fn quality(input: &ScreenInput<'_>, width: usize, most: usize) -> Vec
         true => Tone::Warning,
         false => Tone::Strong,
     };
-    wrapped((tone, "quality: "), (Tone::Plain, &text), width, most)
+    let label = (tone, "quality: ");
+    if let Some(accounted) = quality.accounted {
+        let mut whole = text.clone();
+        whole.insert_str(place, &format!(", {}", accounted.text()));
+        // That all is accounted for takes no room from what is wrong.
+        let fits = wrapped(label, (Tone::Plain, &whole), width, usize::MAX).len() <= most;
+        if fits || accounted.events != accounted.read {
+            text = whole;
+        }
+    }
+    wrapped(label, (Tone::Plain, &text), width, most)
 }
 
 /// Returns the command that shows more. It is whole, however long the name is: a part of it would be of no use.
