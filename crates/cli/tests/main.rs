@@ -51,6 +51,7 @@ mod house;
 mod interrupted;
 mod irqs;
 mod json_contract;
+mod kills;
 mod max_memory;
 mod near_names;
 mod new_files;
