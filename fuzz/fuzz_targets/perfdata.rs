@@ -46,7 +46,11 @@ fuzz_target!(|data: &[u8]| {
     let mut some = Look::default();
     let again = recording.walk(&wanted, &mut some);
     assert!(some.samples <= all.samples);
-    assert_eq!(totals.samples, again.samples);
+    // Before bytes that are no record one record is given up if it waits for its turn; one that needs none is gone.
+    let holes = again.diagnostics.len() as u64;
+    let given_up = again.samples.iter().zip(&totals.samples);
+    let given_up: u64 = given_up.map(|(again, all)| again.abs_diff(*all)).sum();
+    assert!(given_up <= holes, "{given_up} samples, {holes} holes");
     assert_eq!(totals.unknown_id, again.unknown_id);
     assert_eq!(totals.truncated, again.truncated);
     let mut few = Look {

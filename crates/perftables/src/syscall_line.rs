@@ -169,8 +169,9 @@ fn fraction(text: &str) -> Option<u64> {
 fn day_ns(hours: &str, minutes: &str, seconds: &str) -> Option<u64> {
     let (hours, minutes) = (count(hours)?, count(minutes)?);
     let ns = scaled(seconds, 9)?.ns;
+    // Only then it has room in 64 bits.
     (hours < 24 && minutes < 60 && ns < 61_000_000_000)
-        .then_some((hours * 60 + minutes) * 60_000_000_000 + ns)
+        .then(|| (hours * 60 + minutes) * 60_000_000_000 + ns)
 }
 
 /// Reads `     0.123 ( 0.012 ms): CPU 0/KVM/6912 ioctl(fd: 30, cmd: KVM_RUN) = 0`.
@@ -330,6 +331,15 @@ mod tests {
             Some(CallLine::Call(call)) => call,
             other => panic!("{text:?}: {other:?}"),
         }
+    }
+
+    /// A fuzzer found the first: hours that no day has were multiplied before they were refused.
+    #[test]
+    fn times_that_no_day_has_are_none() {
+        for hours in ["48480000000000000", "18446744073709551615", "24"] {
+            assert_eq!(day_ns(hours, "42", "00.000000"), None, "{hours}");
+        }
+        assert_eq!(day_ns("23", "59", "59.5"), Some(86_399_500_000_000));
     }
 
     #[test]
