@@ -3,6 +3,7 @@
 import { last } from "./copy.js";
 import * as commands from "./commands.js";
 import { all, make } from "./dom.js";
+import * as folds from "./folds.js";
 import { parse } from "./hash.js";
 import * as plots from "./plots.js";
 import * as search from "./search.js";
@@ -49,6 +50,7 @@ async function start(): Promise<void> {
   const exposed: Exposed = { timelines: [], copied: last, ready: false };
   (window as unknown as { trapline: Exposed }).trapline = exposed;
   document.documentElement.classList.add("scripted");
+  folds.start();
   commands.start();
   tables.start();
   plots.start();

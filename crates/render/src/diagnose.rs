@@ -91,11 +91,21 @@ fn unchecked(diagnosis: &Diagnosis, width: usize) -> String {
 /// Returns a line for each account that has time in it.
 fn accounts(accounts: &TimeAccounts, width: usize) -> String {
     let mut out = String::new();
+    for sentence in account_sentences(accounts) {
+        out.push('\n');
+        wrap(&mut out, "", &sentence, width);
+    }
+    out
+}
+
+/// Returns a sentence for each account: how much of what was observed findings explain, is normal, or is neither.
+pub fn account_sentences(accounts: &TimeAccounts) -> Vec<String> {
     let of_exits = accounts.vcpus.of_exits;
     let vcpus = match of_exits {
         true => "the time of exits",
         false => "the vCPUs' time",
     };
+    let mut sentences = Vec::new();
     for (account, what) in [
         (&accounts.vcpus, vcpus),
         (&accounts.threads, "CPU time of threads that work for VMs"),
@@ -115,12 +125,13 @@ fn accounts(accounts: &TimeAccounts, width: usize) -> String {
                 parts.push(format!("{} {kind}", share::tenths(account.share(ns))));
             }
         }
-        out.push('\n');
         let observed = duration::human(observed);
-        let text = format!("account of {what}, {observed}: {}.", parts.join(", "));
-        wrap(&mut out, "", &text, width);
+        sentences.push(format!(
+            "account of {what}, {observed}: {}.",
+            parts.join(", ")
+        ));
     }
-    out
+    sentences
 }
 
 /// Returns a line or two for each of the first findings, and how many more there are.

@@ -112,5 +112,14 @@ fn changed(
             layout: first.layout(),
         },
     );
+    // What may be noise is there for who asks.
+    if name == "compare-noise" {
+        let count = words::counted(changes.len(), "change", "changes");
+        let _ = writeln!(
+            out.html,
+            "<details><summary>{count}: {caption}</summary>\n{html}</details>"
+        );
+        return;
+    }
     out.markup(&html);
 }

@@ -17,11 +17,6 @@ const LINKS: usize = 6;
 /// Writes the section.
 pub(crate) fn section(recording: &Recording<'_>, out: &mut PageWriter) {
     let diagnosis = recording.diagnosis;
-    let _ = writeln!(
-        out.html,
-        "<p class=\"headline\">{}</p>",
-        escape(&recording.headline)
-    );
     for (at, finding) in diagnosis.findings.iter().enumerate() {
         let id = out.id(&format!("finding-{}", at + 1));
         let _ = writeln!(out.html, "<article class=\"finding\" id=\"{id}\">");

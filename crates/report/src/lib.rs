@@ -14,6 +14,7 @@ mod findings;
 mod flame;
 mod invocation;
 mod out;
+mod overview;
 mod page;
 mod paths;
 mod quality;

@@ -19,6 +19,8 @@ pub(crate) struct PageWriter {
     pub(crate) several: bool,
     /// How many flame graphs the page has.
     pub(crate) flames: usize,
+    /// Why something is not there, of the section that is written.
+    pub(crate) reasons: Vec<String>,
 }
 
 /// A table under way: its name, what it is of, and the command that prints it.
@@ -56,6 +58,13 @@ impl PageWriter {
     /// Says that a section has nothing, and why.
     pub(crate) fn nothing(&mut self, why: &str) {
         let _ = writeln!(self.html, "<p class=\"nothing\">{}</p>", escape(why));
+        self.reasons.push(why.to_owned());
+    }
+
+    /// Returns whether HTML says that there is nothing, for each recording, and no more.
+    pub(crate) fn is_nothing(&self, html: &str) -> bool {
+        let mut lines = html.lines();
+        lines.all(|line| line.starts_with("<p class=\"nothing\">") || line.starts_with("<h3>"))
     }
 
     /// Writes a list of texts; nothing without any.

@@ -9,8 +9,8 @@ use render::parts::PARTS;
 
 use crate::out::{PageWriter, TableLabel};
 use crate::{
-    Recording, ReportComparison, against, bars, exits, findings, flame, paths, quality, sched,
-    timeline, vcpus,
+    Recording, ReportComparison, against, bars, exits, findings, flame, overview, paths, quality,
+    sched, timeline, vcpus,
 };
 
 /// What the front end is built to (`web/`).
@@ -30,28 +30,63 @@ enum Contents {
     Whole(fn(&Page<'_>, &mut PageWriter)),
 }
 
-/// A section: its id, its heading and what it has.
-type Section = (&'static str, &'static str, Contents);
+/// How much of a section is seen before anybody asks for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SectionFold {
+    /// All of it.
+    Whole,
+    /// Its heading.
+    Folded,
+    /// Its heading, unless findings rest on numbers that stand in it.
+    Evidence,
+}
 
-/// Returns the sections, in their order.
-fn sections(recordings: &[Recording<'_>]) -> impl Iterator<Item = Section> {
+/// A section: its id, its heading, what it has, and how much of that is seen at first.
+type Section = (&'static str, &'static str, Contents, SectionFold);
+
+/// Returns the sections, in their order: what is wrong, when, why; then what that rests on.
+fn sections(recordings: &[Recording<'_>], is_compared: bool) -> impl Iterator<Item = Section> {
     use Contents::{Each, Part, Whole};
+    use SectionFold::{Evidence, Folded};
+    let overview = (
+        "overview",
+        "Overview",
+        Whole(|page, out| page.overview(out)),
+        SectionFold::Whole,
+    );
+    // Who compares wants to know what changed.
+    let compare = |fold| {
+        (
+            "compare",
+            "Comparison",
+            Whole(|page: &Page<'_>, out: &mut PageWriter| page.comparison(out)),
+            fold,
+        )
+    };
+    let compared = is_compared.then(|| compare(SectionFold::Whole));
     let first: [Section; 7] = [
+        (
+            "timeline",
+            "Timeline",
+            Each(timeline::section),
+            SectionFold::Whole,
+        ),
         (
             "findings",
             "What is wrong, and what to do",
             Each(findings::section),
+            SectionFold::Whole,
         ),
         (
             "quality",
             "Can the recording be trusted",
             Each(quality::section),
+            Folded,
         ),
-        ("vcpus", "Where the time went", Each(vcpus::section)),
-        ("exits", "Exits", Each(exits::section)),
-        ("paths", "Paths", Each(paths::section)),
-        ("timeline", "Timeline", Each(timeline::section)),
-        ("sched", "Scheduling", Each(sched::section)),
+        ("vcpus", "Where the time went", Each(vcpus::section), Folded),
+        ("exits", "Exits", Each(exits::section), Evidence),
+        ("paths", "Paths", Each(paths::section), Evidence),
+        ("sched", "Scheduling", Each(sched::section), Folded),
     ];
     // What only some texts have is no news where it is not there.
     let has = |part: &PicturePart| {
@@ -59,21 +94,21 @@ fn sections(recordings: &[Recording<'_>]) -> impl Iterator<Item = Section> {
         all.any(|one| (part.document)(one.picture).is_some())
     };
     let parts = (PARTS.iter()).filter(move |part| !part.nothing.is_empty() || has(part));
-    let parts = parts.map(|part| (part.name, part.heading, Part(part)));
-    let last: [Section; 3] = [
-        ("flame", "Flame graphs", Each(flame::section)),
-        (
-            "compare",
-            "Comparison",
-            Whole(|page, out| page.comparison(out)),
-        ),
-        (
-            "commands",
-            "How this was made",
-            Whole(|page, out| page.commands(out)),
-        ),
-    ];
-    first.into_iter().chain(parts).chain(last)
+    let parts = parts.map(|part| (part.name, part.heading, Part(part), Folded));
+    let flame = ("flame", "Flame graphs", Each(flame::section), Folded);
+    let commands = (
+        "commands",
+        "How this was made",
+        Whole(|page: &Page<'_>, out: &mut PageWriter| page.commands(out)),
+        Folded,
+    );
+    std::iter::once(overview)
+        .chain(compared)
+        .chain(first)
+        .chain(parts)
+        .chain([flame])
+        .chain((!is_compared).then(|| compare(Folded)))
+        .chain([commands])
 }
 
 /// A report as a page.
@@ -130,18 +165,11 @@ impl Page<'_> {
             flames: self.flames(),
             ..PageWriter::default()
         };
-        let _ = write!(
-            out.html,
-            "<header><h1>{}</h1>\n<nav aria-label=\"sections\">",
-            escape(self.title)
-        );
-        for (id, heading, _) in sections(self.recordings) {
-            let _ = writeln!(out.html, "<a href=\"#{id}\">{heading}</a>");
-        }
-        out.markup("</nav>\n<div id=\"search\"></div>\n</header>\n<main>\n");
-        out.markup(bars::PATTERNS);
-        for (id, heading, contents) in sections(self.recordings) {
-            let _ = writeln!(out.html, "<section id=\"{id}\">\n<h2>{heading}</h2>");
+        // Sections are made first: those that have nothing are left out, and their reasons stand together.
+        let (mut links, mut made) = (String::new(), String::new());
+        let mut absent = Vec::new();
+        for (id, heading, contents, fold) in sections(self.recordings, self.against.is_some()) {
+            out.reasons.clear();
             match contents {
                 Contents::Each(section) => self.each(&mut out, section),
                 Contents::Part(one) => {
@@ -149,14 +177,74 @@ impl Page<'_> {
                 }
                 Contents::Whole(section) => section(self, &mut out),
             }
-            out.markup("</section>\n");
+            let html = std::mem::take(&mut out.html);
+            // A reason for each recording, and nothing else.
+            let whole = if id == "compare" {
+                1
+            } else {
+                self.recordings.len()
+            };
+            if out.reasons.len() == whole && out.is_nothing(&html) {
+                out.reasons.dedup();
+                absent.extend(out.reasons.drain(..).map(|why| format!("{heading}: {why}")));
+                continue;
+            }
+            let _ = writeln!(links, "<a href=\"#{id}\">{heading}</a>");
+            let _ = writeln!(made, "<section id=\"{id}\">");
+            match fold {
+                SectionFold::Whole => {
+                    let _ = writeln!(made, "<h2>{heading}</h2>\n{html}</section>");
+                }
+                SectionFold::Folded | SectionFold::Evidence => {
+                    let is_open = fold == SectionFold::Evidence && self.is_evidence(id);
+                    let open = if is_open { " open=\"\"" } else { "" };
+                    let _ = writeln!(
+                        made,
+                        "<details class=\"section\"{open}><summary><h2>{heading}</h2></summary>\n{html}</details>\
+                         </section>"
+                    );
+                }
+            }
         }
-        let _ = writeln!(
-            out.html,
-            "</main>\n<footer><p>Made by trapline {}.</p></footer>",
+        if !absent.is_empty() {
+            links.push_str("<a href=\"#absent\">Not here</a>\n");
+            out.list(&absent);
+            let list = std::mem::take(&mut out.html);
+            let _ = writeln!(
+                made,
+                "<section id=\"absent\">\n<h2>What is not here, and why</h2>\n{list}</section>"
+            );
+        }
+        format!(
+            "<header><h1>{}</h1>\n<nav aria-label=\"sections\">{links}</nav>\n<div id=\"search\"></div>\n\
+             </header>\n<main>\n{}{made}</main>\n<footer><p>Made by trapline {}.</p></footer>",
+            escape(self.title),
+            bars::PATTERNS,
             escape(self.version)
-        );
-        out.html
+        )
+    }
+
+    /// Returns whether findings rest on what a section has.
+    fn is_evidence(&self, section: &str) -> bool {
+        let findings = self
+            .recordings
+            .iter()
+            .flat_map(|one| &one.diagnosis.findings);
+        let mut evidence = findings.flat_map(|finding| &finding.evidence);
+        evidence.any(|one| match section {
+            "exits" => !one.rows.is_empty(),
+            "paths" => !one.instances.is_empty(),
+            _ => false,
+        })
+    }
+
+    /// Writes what one wants to know first.
+    fn overview(&self, out: &mut PageWriter) {
+        self.each(out, overview::section);
+        out.recording = 0;
+        if let Some(against) = &self.against {
+            overview::changes(against, out);
+        }
     }
 
     /// Writes a section that has something for each recording.

@@ -1,7 +1,7 @@
 //! Where the time went, of each VM and each vCPU.
 
 use analysis::VcpuRow;
-use model::Times;
+use model::{State, Times};
 use render::vcpus;
 
 use crate::Recording;
@@ -55,6 +55,38 @@ pub(crate) fn section(recording: &Recording<'_>, out: &mut PageWriter) {
     out.table(recording, table, |frame| vcpus::behind_html(report, frame));
     let table = label("vcpus-user", "what vCPUs were in the VMM for");
     out.table(recording, table, |frame| vcpus::user_html(report, frame));
+}
+
+/// Returns bars of so many vCPUs at most, those first that had the largest part of their time neither in the guest nor
+/// halted: in KVM, the VMM, polling, or waiting for a CPU.
+pub(crate) fn worst(rows: &[VcpuRow], most: usize) -> Vec<Bar> {
+    let lost = |times: &Times| -> f64 {
+        let states = [
+            State::Kernel,
+            State::KernelBlocked,
+            State::User,
+            State::UserBlocked,
+            State::Poll,
+            State::Runnable,
+        ];
+        let ns: u64 = states.iter().map(|state| times.get(*state)).sum();
+        ns as f64 / times.total().max(1) as f64
+    };
+    let alone = rows.len() == 1;
+    let mut single: Vec<&VcpuRow> = rows.iter().filter(|row| row.others == 0).collect();
+    single.sort_by(|a, b| lost(&b.times).total_cmp(&lost(&a.times)));
+    let several = rows.iter().any(|row| row.vm != rows[0].vm);
+    let single = single.into_iter().take(most);
+    let bars = single.map(|row| Bar {
+        name: match several {
+            true => format!("{} {}", row.vm, words::vcpu(None, row.vcpu)),
+            false if alone => row.called.clone(),
+            false => words::vcpu(None, row.vcpu),
+        },
+        times: row.times,
+        sum: false,
+    });
+    bars.collect()
 }
 
 /// Returns a bar for each VM, if there are several or it has several vCPUs, and one for each of its vCPUs.

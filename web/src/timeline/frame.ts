@@ -37,7 +37,7 @@ export class Frame {
   readonly plot: HTMLElement;
   readonly scroll = make("div", { class: "tl-scroll" });
   readonly tip = make("div", { class: "tl-tip", "aria-hidden": "true", hidden: "" });
-  readonly status = make("p", { class: "tl-status", role: "status", "aria-live": "polite" }, "Point at something, or choose a lane: what is there is said here.");
+  readonly status = make("p", { class: "tl-status", role: "status", "aria-live": "polite" }, "Point at something or choose a lane to read what it is.");
   readonly body = make("div", { class: "tl-frame" });
   readonly selectionTools = make("span", { class: "tl-selection", hidden: "" });
 

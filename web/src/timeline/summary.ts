@@ -67,7 +67,7 @@ export class Summary {
       make("tbody"),
     );
     if (group === "vcpus") table.setAttribute("data-command", "trapline vcpus REC");
-    this.folded(`${TITLES[group] ?? group}: time by state in what is shown`, table, lanes.length <= 16);
+    this.folded(`${TITLES[group] ?? group}: time by state in what is shown`, table, group === "vcpus" && lanes.length <= 8);
     return table;
   }
 
