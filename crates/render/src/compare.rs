@@ -3,19 +3,23 @@
 use compare::{ChangeUnit, Comparison, Difference, PerWork, SideAmount, SideChange, SideName};
 use serde::Serialize;
 use serde_json::Value;
-use words::{duration, share};
+use words::duration;
 
+use crate::compare_words::{with_unit, worded};
 use crate::html::Frame;
 use crate::quality::wrap;
 use crate::schema::{HasShape, Shape};
 use crate::shape;
 use crate::table::{self, Table};
-use crate::{ClockUnit, Layout, json};
+use crate::{ClockUnit, Layout, compare_table, json};
 
-/// Likely changes that are listed without being asked for.
+/// Changes that have a sentence: those with the largest effect.
+const SENTENCES: usize = 3;
+/// Likely changes, and those that happened once, that are listed without being asked for.
 const LIKELY: usize = 8;
 
-/// Returns changes as text, largest effect on time first; with `all` what may be noise as well.
+/// Returns changes as text, largest effect on time first: sentences of the largest, and a table of all. With `all` each
+/// has its sentence, and what may be noise is there as well.
 pub fn text(
     comparison: &Comparison,
     a: &[String],
@@ -36,30 +40,36 @@ pub fn text(
     if let Some(words) = no_changes(comparison) {
         wrap(&mut out, "", &words, layout.width);
     }
-    for change in comparison.changes.iter().take(layout.limit) {
+    let sentences = if all { usize::MAX } else { SENTENCES }.min(layout.limit);
+    for change in comparison.changes.iter().take(sentences) {
         one(&mut out, change, layout.width);
+    }
+    let likely = comparison.likely.len();
+    let shown = if all { likely } else { LIKELY }.min(layout.limit);
+    if all && shown > 0 {
+        out.push_str("\nlikely, and not certain:\n");
+        for change in comparison.likely.iter().take(shown) {
+            one(&mut out, change, layout.width);
+        }
+    }
+    let certain = comparison.changes.iter().take(layout.limit);
+    let in_table = certain.chain(comparison.likely.iter().take(shown));
+    if in_table.clone().next().is_some() {
+        if !comparison.changes.is_empty() || all {
+            out.push('\n');
+        }
+        out.push_str(&compare_table::table(in_table, layout.width));
+        out.push('\n');
     }
     let more = comparison.changes.len().saturating_sub(layout.limit);
     if more > 0 {
         out.push_str(&format!("{more} more changes are not shown (--limit)\n"));
     }
-    let likely = comparison.likely.len();
-    if likely > 0 && layout.limit > 0 {
-        out.push_str("\nlikely, and not certain:\n");
-        let shown = if all { likely } else { LIKELY }.min(layout.limit);
-        for change in comparison.likely.iter().take(shown) {
-            one(&mut out, change, layout.width);
-        }
-        let more = likely.saturating_sub(shown);
-        if more > 0 {
-            out.push_str(&format!("{more} more are likely, and not shown (--all)\n"));
-        }
-        out.push('\n');
+    let more = likely.saturating_sub(shown);
+    if more > 0 && layout.limit > 0 {
+        out.push_str(&format!("{more} more are likely, and not shown (--all)\n"));
     }
     if !comparison.once.is_empty() && layout.limit > 0 {
-        if likely == 0 {
-            out.push('\n');
-        }
         out.push_str("once, in one short stretch of one side; that may be chance:\n");
         let shown = if all { usize::MAX } else { LIKELY }.min(layout.limit);
         for change in comparison.once.iter().take(shown) {
@@ -244,29 +254,6 @@ pub(crate) fn columns() -> Table<'static, SideChange> {
         .page("worse")
         .column("bound_ns", Nanoseconds, |change| change.bound_ns)
         .json_only()
-}
-
-/// Returns a side's value as people read it.
-fn worded(value: &SideAmount, unit: ChangeUnit) -> String {
-    match value {
-        SideAmount::Number(number) => with_unit(*number, unit),
-        SideAmount::Word(word) => crate::clean(word),
-        SideAmount::Absent => "-".to_owned(),
-    }
-}
-
-/// Returns a number with its unit.
-fn with_unit(number: f64, unit: ChangeUnit) -> String {
-    match unit {
-        ChangeUnit::Nanoseconds => duration::human(number.max(0.0).round() as u64),
-        ChangeUnit::Share => share::tenths(number),
-        ChangeUnit::PerSecond => format!("{}/s", words::number(number)),
-        ChangeUnit::BitsPerSecond => format!("{} bit/s", words::number(number)),
-        ChangeUnit::BytesPerSecond => format!("{} B/s", words::number(number)),
-        ChangeUnit::Count | ChangeUnit::Ratio | ChangeUnit::Number | ChangeUnit::Word => {
-            words::number(number)
-        }
-    }
 }
 
 /// Returns a number as documents have it: a duration is an integer.

@@ -13,6 +13,8 @@ pub mod bench_explain;
 pub mod clock_unit;
 pub mod compare;
 pub mod compare_each;
+mod compare_table;
+mod compare_words;
 pub mod console;
 #[cfg(test)]
 mod contract;

@@ -28,7 +28,7 @@ pub fn lines(name: &str, quality: &Quality, width: usize) -> String {
 pub fn doubts(quality: &Quality, width: usize) -> String {
     let mut out = String::new();
     for doubt in &quality.all_doubts() {
-        wrap(&mut out, "warning: ", &doubt.text(), width);
+        wrap(&mut out, "warning: ", &with_columns(&doubt.text()), width);
     }
     out
 }
@@ -48,7 +48,14 @@ pub fn wrap(out: &mut String, label: &str, text: &str, width: usize) {
         out.push('\n');
     }
 }
-/// Returns a text about vCPUs and tasks in which columns are called as they are on a page.
+
+/// Returns a text about vCPUs and tasks in which members of JSON are called as columns of tables are.
+pub(crate) fn with_columns(text: &str) -> String {
+    let text = vcpus::columns().with_columns(text);
+    sched::tasks().with_columns(&text)
+}
+
+/// Returns the same with columns as they are called on a page.
 pub fn on_page(text: &str) -> String {
     let text = vcpus::columns().with_headings(text);
     sched::tasks().with_headings(&text)

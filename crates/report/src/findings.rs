@@ -161,11 +161,13 @@ fn times(evidence: &Evidence, recording: &Recording<'_>, out: &PageWriter) -> Ve
     let mut all: Vec<(u64, u64, String)> = windows.chain(instances).collect();
     // What is about threads and about no time is about all of it.
     let span = recording.picture.info.start.zip(recording.picture.info.end);
+    let mut whole = false;
     if all.is_empty()
         && !lanes.is_empty()
         && let Some((start, end)) = span
     {
-        all.push((start, end, "in all of ".to_owned()));
+        all.push((start, end, String::new()));
+        whole = true;
     }
     let more = all.len().saturating_sub(LINKS);
     let links = all.into_iter().take(LINKS).map(|(from, to, what)| {
@@ -177,7 +179,10 @@ fn times(evidence: &Evidence, recording: &Recording<'_>, out: &PageWriter) -> Ve
         if out.recording > 0 {
             let _ = write!(target, "&amp;rec={}", out.recording);
         }
-        format!("<a href=\"#{target}\">{}{from} to {to}</a>", escape(&what))
+        match whole {
+            true => format!("<a href=\"#{target}\">show on timeline</a>"),
+            false => format!("<a href=\"#{target}\">{}{from} to {to}</a>", escape(&what)),
+        }
     });
     let mut links: Vec<String> = links.collect();
     if more > 0 {

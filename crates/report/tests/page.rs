@@ -282,7 +282,7 @@ fn evidence_links_to_its_times_threads_and_rows() {
         "<a href=\"#t=443.990000000,444.100000000&amp;lane=tid-1700,tid-1705\">443.990000000 to 444.100000000</a>",
         "<a href=\"#t=450.000000000,450.067000000&amp;lane=tid-1700,tid-1705\">",
         "<a href=\"#row-exits-ioport-1\">ioport 0x3f8:POUT</a>",
-        "<a href=\"#t=443.000000000,464.000000000&amp;lane=tid-1700\">in all of ",
+        "<a href=\"#t=443.000000000,464.000000000&amp;lane=tid-1700\">show on timeline",
     ] {
         assert!(page.contains(link), "{link}");
     }

@@ -147,7 +147,7 @@ pub(crate) fn quality(input: &ScreenInput<'_>, width: usize, most: usize) -> Vec
         (advice, doubt.severity(), Reverse(place))
     };
     let first = doubts.clone().rev().max_by_key(grave);
-    if let Some(first) = first.map(Doubt::text) {
+    if let Some(first) = first.map(|doubt| crate::quality::with_columns(&doubt.text())) {
         text.push_str(&match doubts.len() {
             1 => format!("; warning: {first}"),
             all => format!("; {all} warnings ('--full' has all): {first}"),

@@ -83,6 +83,19 @@ impl<R> Table<'_, R> {
         })
     }
 
+    /// Returns a text in which columns of times are called as they are on a terminal, which is their name without the
+    /// unit.
+    pub(crate) fn with_columns(&self, text: &str) -> String {
+        let columns = self.columns.iter();
+        let times = columns.filter(|column| column.unit == Unit::Nanoseconds);
+        times.fold(text.to_owned(), |text, column| {
+            match column.name.strip_suffix("_ns") {
+                Some(heading) => with_heading(&text, &column.name, heading),
+                None => text,
+            }
+        })
+    }
+
     /// Returns rows as a table of a page; columns that no row has are left out. Beyond the frame's limit a sentence
     /// says how many rows there are, and what prints them.
     pub(crate) fn html(
