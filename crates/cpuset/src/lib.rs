@@ -25,6 +25,9 @@ pub const MAX_CPUS: usize = 8192;
 /// Highest CPU that is believed.
 pub const MAX_CPU: u32 = MAX_CPUS as u32 - 1;
 
+/// Parts of a list: more than any kernel prints.
+const MAX_PARTS: usize = 1 << 13;
+
 /// Returns where a CPU is in a list by CPU; `None` where it is not known (a negative number), or beyond [`MAX_CPUS`].
 #[inline]
 pub fn cpu_index(cpu: i32) -> Option<usize> {
@@ -170,8 +173,6 @@ impl FromStr for CpuSet {
 
     /// Reads a list; an empty text is the empty set, as in `/sys/devices/system/cpu/isolated`.
     fn from_str(text: &str) -> Result<CpuSet, ParseError> {
-        /// Parts of a list: more than any kernel prints.
-        const MAX_PARTS: usize = 1 << 13;
         let text = text.trim();
         let mut set = CpuSet::new();
         if text.is_empty() {
@@ -267,6 +268,28 @@ mod tests {
             assert!(text.parse::<CpuSet>().is_err(), "{text}");
         }
         assert!(list("0-3,zwei").contains("'zwei'"));
+    }
+
+    #[test]
+    fn lists_beyond_the_limits_are_refused_in_words() {
+        assert_eq!(list(&format!("0,{MAX_CPU}")), format!("0,{MAX_CPU}"));
+        for beyond in [
+            format!("{MAX_CPUS}"),
+            format!("0-{MAX_CPUS}"),
+            format!("^{MAX_CPUS}"),
+        ] {
+            let said = list(&format!("0,{beyond}"));
+            let bare = beyond.trim_start_matches("0-").trim_start_matches('^');
+            assert!(
+                said.contains(bare) && said.contains("is no CPU or range of CPUs"),
+                "{said}"
+            );
+        }
+        let of_parts = |parts: usize| list(&vec!["7"; parts].join(","));
+        assert_eq!(of_parts(MAX_PARTS), "7");
+        assert!(of_parts(MAX_PARTS + 1).contains("is no CPU or range of CPUs"));
+        // What a message repeats of a hostile part has a bound.
+        assert!(list(&"x".repeat(1 << 20)).len() < 200);
     }
 
     #[test]
