@@ -15,7 +15,8 @@ pub(crate) enum SandboxUse {
     /// As far as the kernel knows how to.
     #[default]
     Auto,
-    /// Completely, or the command ends.
+    /// The command ends where the kernel has no Landlock or no seccomp. How much Landlock refuses depends on the
+    /// kernel.
     Required,
     /// Never.
     Off,

@@ -86,9 +86,11 @@ fn each_command_that_reads_is_restricted_before_it_reads() {
                 .current_dir(folder.path())
                 .args(["report", "pipe", "--sandbox", "off"]);
             let mut child = child.stdout(Stdio::null()).spawn().expect("the program");
-            sleep(Duration::from_millis(200));
+            // This waits until it is about to read.
+            let writer = fs::OpenOptions::new().write(true).open(&pipe);
             let status = fs::read_to_string(format!("/proc/{}/status", child.id()));
             assert!(status.expect("it runs").contains("Seccomp:\t0"));
+            drop(writer);
             child.kill().expect("it waits");
             let _ = child.wait();
         }

@@ -99,7 +99,7 @@ fn allowed(
 fn restrict_calls() -> Option<()> {
     let arch = TargetArch::try_from(std::env::consts::ARCH).ok()?;
     let errno = u32::try_from(libc::EPERM).ok()?;
-    let refused = calls::numbers().map(|call| (call, Vec::new())).collect();
+    let refused = calls::rules().ok()?.into_iter().collect();
     let filter = SeccompFilter::new(
         refused,
         SeccompAction::Allow,
