@@ -30,6 +30,29 @@ pub const REFUSED: &[(&str, &[libc::c_long])] = &[
             libc::SYS_rt_sigqueueinfo,
             libc::SYS_rt_tgsigqueueinfo,
             libc::SYS_kcmp,
+            libc::SYS_move_pages,
+            libc::SYS_migrate_pages,
+        ],
+    ),
+    // Landlock knows none of these: they change a file that may only be read.
+    (
+        "whose a file is and what it may",
+        &[
+            libc::SYS_fchmod,
+            libc::SYS_fchmodat,
+            libc::SYS_fchown,
+            libc::SYS_fchownat,
+            libc::SYS_utimensat,
+            libc::SYS_setxattr,
+            libc::SYS_lsetxattr,
+            libc::SYS_fsetxattr,
+            libc::SYS_removexattr,
+            libc::SYS_lremovexattr,
+            libc::SYS_fremovexattr,
+            FCHMODAT2,
+            SETXATTRAT,
+            REMOVEXATTRAT,
+            FILE_SETATTR,
         ],
     ),
     (
@@ -62,6 +85,10 @@ pub const REFUSED: &[(&str, &[libc::c_long])] = &[
             libc::SYS_syslog,
             libc::SYS_quotactl,
             libc::SYS_acct,
+            OPEN_TREE_ATTR,
+            libc::SYS_vhangup,
+            libc::SYS_setdomainname,
+            libc::SYS_fspick,
         ],
     ),
     (
@@ -83,46 +110,52 @@ pub const REFUSED: &[(&str, &[libc::c_long])] = &[
     ),
 ];
 
+/// Calls that libc has no number of for every target. From 424 on, numbers are those of all architectures.
+const FCHMODAT2: libc::c_long = 452;
+const SETXATTRAT: libc::c_long = 463;
+const REMOVEXATTRAT: libc::c_long = 466;
+const OPEN_TREE_ATTR: libc::c_long = 467;
+const FILE_SETATTR: libc::c_long = 469;
+
 /// The bit by which programs of x86-64 call the same system calls as x32 programs do (`__X32_SYSCALL_BIT`,
-/// `arch/x86/include/uapi/asm/unistd.h`): a kernel that has those would let them through. From 512 on x32 has numbers
-/// of its own (`arch/x86/entry/syscalls/syscall_64.tbl`): execve, ptrace, rt_sigqueueinfo, kexec_load,
-/// rt_tgsigqueueinfo, process_vm_readv, process_vm_writev, execveat. And what x86-64 alone has: ports.
+/// `arch/x86/include/uapi/asm/unistd.h`): a kernel that has those would let them through. From 512 to 547 x32 has
+/// numbers of its own (`arch/x86/entry/syscalls/syscall_64.tbl`), of execve, ptrace and ioctl among others, and
+/// nothing of ours uses one, with the bit or without. And what x86-64 alone has: ports, older calls for files.
 #[cfg(target_arch = "x86_64")]
 mod of_x86 {
-    pub(super) const BITS: &[i64] = &[0, X32];
+    pub(super) const BITS: &[i64] = &[0, 0x4000_0000];
+    pub(super) const OF_X32: std::ops::Range<i64> = 512..548;
     pub(super) const MORE: &[i64] = &[
-        X32 | 520,
-        X32 | 521,
-        X32 | 524,
-        X32 | 528,
-        X32 | 536,
-        X32 | 539,
-        X32 | 540,
-        X32 | 545,
         libc::SYS_kexec_file_load,
         libc::SYS_iopl,
         libc::SYS_ioperm,
+        libc::SYS_chmod,
+        libc::SYS_chown,
+        libc::SYS_lchown,
+        libc::SYS_utime,
+        libc::SYS_utimes,
+        libc::SYS_futimesat,
     ];
-    pub(super) const IOCTL: &[i64] = &[libc::SYS_ioctl, X32 | 514];
-    const X32: i64 = 0x4000_0000;
 }
 #[cfg(not(target_arch = "x86_64"))]
 mod of_x86 {
     pub(super) const BITS: &[i64] = &[0];
+    pub(super) const OF_X32: std::ops::Range<i64> = 0..0;
     /// kexec_file_load, which libc has no name for everywhere.
     pub(super) const MORE: &[i64] = &[294];
-    pub(super) const IOCTL: &[i64] = &[libc::SYS_ioctl];
 }
 
-/// Requests of ioctl(2) by which a process types into the terminal that it was started from (`TIOCSTI`, and parts of
-/// `TIOCLINUX`; `include/uapi/asm-generic/ioctls.h`): what it types, the shell runs.
-const TYPING: &[u64] = &[0x5412, 0x541c];
+/// Requests of ioctl(2) on what is open already. By `TIOCSTI` and parts of `TIOCLINUX` a process types into the
+/// terminal that it was started from, and what it types, the shell runs; `TIOCSETD` loads a line discipline
+/// (`include/uapi/asm-generic/ioctls.h`); `FS_IOC_SETFLAGS` and `FS_IOC_FSSETXATTR` change what a file may
+/// (`include/uapi/linux/fs.h`).
+const REQUESTS: &[u64] = &[0x5412, 0x541c, 0x5423, 0x4008_6602, 0x401c_5820];
 
 /// Returns the numbers that are refused, each with what it is refused for: nothing means always.
 pub(crate) fn rules() -> Result<Vec<(i64, Vec<SeccompRule>)>, seccompiler::BackendError> {
     let calls = REFUSED.iter().flat_map(|(_, calls)| calls.iter());
-    let all = calls.flat_map(|call| of_x86::BITS.iter().map(move |bit| *call | *bit));
-    let all = all.chain(of_x86::MORE.iter().copied());
+    let calls = calls.chain(of_x86::MORE).copied().chain(of_x86::OF_X32);
+    let all = calls.flat_map(|call| of_x86::BITS.iter().map(move |bit| call | *bit));
     let mut rules: Vec<(i64, Vec<SeccompRule>)> = all.map(|call| (call, Vec::new())).collect();
     let is = |argument, how, value| {
         SeccompRule::new(vec![SeccompCondition::new(
@@ -132,13 +165,14 @@ pub(crate) fn rules() -> Result<Vec<(i64, Vec<SeccompRule>)>, seccompiler::Backe
             value,
         )?])
     };
-    for call in of_x86::IOCTL {
-        let typing = TYPING
-            .iter()
-            .map(|request| is(1, SeccompCmpOp::Eq, *request));
-        rules.push((*call, typing.collect::<Result<_, _>>()?));
-    }
+    let requests = REQUESTS
+        .iter()
+        .map(|request| is(1, SeccompCmpOp::Eq, *request));
+    rules.push((libc::SYS_ioctl, requests.collect::<Result<_, _>>()?));
     // Limits of other processes; its own this one sets.
-    rules.push((libc::SYS_prlimit64, vec![is(0, SeccompCmpOp::Ne, 0)?]));
+    for bit in of_x86::BITS {
+        let other = is(0, SeccompCmpOp::Ne, 0)?;
+        rules.push((libc::SYS_prlimit64 | *bit, vec![other]));
+    }
     Ok(rules)
 }

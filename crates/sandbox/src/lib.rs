@@ -6,8 +6,8 @@ Whoever reads a recording of a stranger trusts all code that reads it. None of i
 file gets to run code of its own; if one has, that code is to find nothing to do.
 
 - **Landlock** (Linux 5.13; `Documentation/userspace-api/landlock.rst`): no file is written, made, removed or run
-  outside of the folders that were named; no TCP connection (ABI 4); no signals to and no abstract sockets of others
-  (ABI 6).
+  outside of the folders that were named; no TCP connection (ABI 4); no requests to devices that are opened from then
+  on (ABI 5); no signals to and no abstract sockets of others (ABI 6).
 - **seccomp** (`Documentation/userspace-api/seccomp_filter.rst`): the system calls of [`REFUSED`] give `EPERM`. A
   list of what is refused and none of what is allowed: a new version of a library that uses another system call is
   to be no message of a broken program.
@@ -19,6 +19,8 @@ alone, so this belongs before the first of them.
 #![forbid(unsafe_code)]
 
 mod calls;
+#[cfg(test)]
+mod filtered;
 
 use std::path::{Path, PathBuf};
 
@@ -63,7 +65,7 @@ pub fn enter(request: &SandboxRequest) -> SandboxState {
 
 /// Returns whether Landlock is in force, at least in part.
 fn restrict_files(request: &SandboxRequest) -> Result<bool, RulesetError> {
-    let handled = AccessFs::from_write(WRITTEN) | AccessFs::Execute;
+    let handled = AccessFs::from_write(WRITTEN) | AccessFs::Execute | AccessFs::IoctlDev;
     let rules = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(handled)?
@@ -98,16 +100,18 @@ fn allowed(
 /// Returns nothing where no filter is in force.
 fn restrict_calls() -> Option<()> {
     let arch = TargetArch::try_from(std::env::consts::ARCH).ok()?;
-    let errno = u32::try_from(libc::EPERM).ok()?;
-    let refused = calls::rules().ok()?.into_iter().collect();
+    apply_filter_all_threads(&filter(arch)?).ok()
+}
+
+/// Returns the program of seccomp.
+fn filter(arch: TargetArch) -> Option<BpfProgram> {
     let filter = SeccompFilter::new(
-        refused,
+        calls::rules().ok()?.into_iter().collect(),
         SeccompAction::Allow,
-        SeccompAction::Errno(errno),
+        SeccompAction::Errno(u32::try_from(libc::EPERM).ok()?),
         arch,
     );
-    let program: BpfProgram = filter.ok()?.try_into().ok()?;
-    apply_filter_all_threads(&program).ok()
+    filter.ok()?.try_into().ok()
 }
 
 impl SandboxRequest {

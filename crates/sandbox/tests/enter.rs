@@ -1,11 +1,13 @@
 //! What is left to a process that has entered the sandbox. It cannot leave it again, so that each test is a process.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{ErrorKind, Write};
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::SystemTime;
 
 use sandbox::{SandboxRequest, SandboxState, enter};
 
@@ -32,6 +34,20 @@ fn within() {
         assert!(denied(
             Command::new("/bin/true").status().expect_err("no program")
         ));
+        // Whose folder it is that may be written does not matter: Landlock has no word for modes and times.
+        for file in ["kept", "out/there"] {
+            let file = folder.join(file);
+            let mode = fs::set_permissions(&file, Permissions::from_mode(0o777));
+            assert!(denied(mode.expect_err("its mode")));
+            let owner = std::os::unix::fs::chown(&file, Some(1), Some(1));
+            assert!(denied(owner.expect_err("its owner")));
+            let opened = File::open(&file).expect("it is read");
+            assert!(denied(
+                opened
+                    .set_modified(SystemTime::UNIX_EPOCH)
+                    .expect_err("its time")
+            ));
+        }
         let status = fs::read_to_string("/proc/self/status").expect("it is read");
         assert!(
             status.contains("NoNewPrivs:\t1") && status.contains("Seccomp:\t2"),
