@@ -72,28 +72,49 @@ pub(crate) fn beside(
     }
 }
 
-fn whole(file: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
-    // A terminal, a pipe or /dev/null is written to: a new file in its place would take it away from everybody.
-    if fs::metadata(file).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
-        let mut out = BufWriter::new(OpenOptions::new().write(true).open(file)?);
-        content(&mut out)?;
-        return out.flush();
+/// Where a file that is named is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum WrittenPlace {
+    /// A terminal, a pipe or /dev/null is written to: a new file in its place would take it away from everybody.
+    Itself,
+    /// The folder in which a file is made that gets the name when it is whole: that of the file that a link leads to,
+    /// since the link stays.
+    Folder(PathBuf),
+}
+
+impl WrittenPlace {
+    /// Returns where that is.
+    pub(crate) fn of(file: &Path) -> WrittenPlace {
+        if fs::metadata(file).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
+            return WrittenPlace::Itself;
+        }
+        let followed = fs::canonicalize(file);
+        let folder = followed.as_deref().unwrap_or(file).parent();
+        let folder = folder.filter(|folder| !folder.as_os_str().is_empty());
+        WrittenPlace::Folder(folder.unwrap_or(Path::new(".")).to_owned())
     }
-    // Where a link leads is written, and the link stays.
+}
+
+fn whole(file: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let folder = match WrittenPlace::of(file) {
+        WrittenPlace::Itself => {
+            let mut out = BufWriter::new(OpenOptions::new().write(true).open(file)?);
+            content(&mut out)?;
+            return out.flush();
+        }
+        WrittenPlace::Folder(folder) => folder,
+    };
     let followed = fs::canonicalize(file);
     let file = followed.as_deref().unwrap_or(file);
     clean_up_when_interrupted();
-    let folder = file
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
-    remove_left(folder.unwrap_or(Path::new(".")));
+    remove_left(&folder);
     let mut begun = Builder::new();
     begun
         .prefix(HALF_NAME)
         .permissions(Permissions::from_mode(0o666));
     // A signal that comes now has to wait until it is known what to remove.
     let mut half = half();
-    let begun = begun.tempfile_in(folder.unwrap_or(Path::new(".")));
+    let begun = begun.tempfile_in(&folder);
     let begun = begun.map_err(without_name)?;
     *half = Some(begun.path().to_owned());
     drop(half);

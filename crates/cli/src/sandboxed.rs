@@ -8,6 +8,7 @@ use clap::ValueEnum;
 use sandbox::{SandboxRequest, enter};
 
 use crate::local_files;
+use crate::new_file::WrittenPlace;
 
 /// When a command that reads gives away what reading does not need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
@@ -47,7 +48,12 @@ pub(crate) fn restrict(written: Option<&[PathBuf]>, wanted: SandboxUse) -> Resul
     let mut request = SandboxRequest::default();
     // What cannot be mapped is kept there.
     request.folders.push(std::env::temp_dir());
-    written.iter().for_each(|file| request.file(file));
+    for file in written {
+        match WrittenPlace::of(file) {
+            WrittenPlace::Itself => request.files.push(file.clone()),
+            WrittenPlace::Folder(folder) => request.folders.push(folder),
+        }
+    }
     let state = enter(&request);
     if is_required && !(state.files && state.calls) {
         let missing = match (state.files, state.calls) {

@@ -22,7 +22,7 @@ mod calls;
 #[cfg(test)]
 mod filtered;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use landlock::{
     ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset,
@@ -52,7 +52,7 @@ pub struct SandboxState {
 
 /// The newest Landlock that is asked for. What the kernel does not know of it is left out.
 const ABI_ASKED: ABI = ABI::V6;
-/// What is done to files of a folder that may be written: those of `open -o` and its half file. Truncating came with 3.
+/// What may be done in a folder that may be written. Truncating came with 3.
 const WRITTEN: ABI = ABI::V3;
 
 /// Restricts this process, as far as its kernel knows how to. This cannot be taken back.
@@ -112,26 +112,4 @@ fn filter(arch: TargetArch) -> Option<BpfProgram> {
         arch,
     );
     filter.ok()?.try_into().ok()
-}
-
-impl SandboxRequest {
-    /// Lets a file be written: the folder that it is made in, or the file itself where it is a device or a pipe.
-    pub fn file(&mut self, path: &Path) {
-        let is_special = |path: &Path| {
-            let data = std::fs::metadata(path);
-            data.is_ok_and(|data| !data.is_file() && !data.is_dir())
-        };
-        if is_special(path) {
-            self.files.push(path.to_owned());
-            return;
-        }
-        // Where a link leads, the file is made.
-        let followed = path.canonicalize();
-        let path = followed.as_deref().unwrap_or(path);
-        let folder = path
-            .parent()
-            .filter(|folder| !folder.as_os_str().is_empty());
-        self.folders
-            .push(folder.unwrap_or(Path::new(".")).to_owned());
-    }
 }

@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Write};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::SystemTime;
 
@@ -20,9 +20,10 @@ fn within() {
     let Some(folder) = std::env::var_os(FOLDER).map(PathBuf::from) else {
         return;
     };
-    let mut request = SandboxRequest::default();
-    request.file(&folder.join("out/report.html"));
-    request.file(Path::new("/dev/null"));
+    let request = SandboxRequest {
+        folders: vec![folder.join("out")],
+        files: vec!["/dev/null".into()],
+    };
     let state = enter(&request);
     writeln!(std::io::stdout(), "state: {state:?}").expect("a pipe");
     let denied = |error: std::io::Error| error.kind() == ErrorKind::PermissionDenied;
