@@ -428,7 +428,8 @@ fn accounted(report: &ProfileReport) -> Option<String> {
     (report.of == ProfileOf::OnCpu && all > 0).then(|| {
         format!(
             "accounted: {}",
-            share::tenths(report.accounted() as f64 / all as f64)
+            // Cut and not rounded: less than all is never called all.
+            share::tenths((report.accounted() as f64 / all as f64 * 1000.0).floor() / 1000.0)
         )
     })
 }
