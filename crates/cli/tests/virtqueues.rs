@@ -250,5 +250,24 @@ fn what_this_machine_writes_goes_through_its_disk() {
         &Value::Null,
     );
     assert!(disk["sent_bytes"].as_u64() >= Some(8 << 20), "{document}");
-    assert!(disk["used"].as_u64() > Some(0), "{document}");
+    // What came back is counted from the events alone. A kernel may write none of what its idle task does, completions among
+    // it: a guest under PVM was seen to, in recordings of perf just as in these.
+    let events = ["events", "--event", "block_rq_complete"];
+    let output = trapline()
+        .args(events)
+        .arg(folder.path().join("one"))
+        .output()
+        .expect("the program");
+    let completions = String::from_utf8(output.stdout).expect("text");
+    let of_disk = format!("block_rq_complete: {major},{minor} ");
+    let completions = completions.lines().filter(|line| line.contains(&of_disk));
+    let completions = completions.count() as u64;
+    if completions == 0 {
+        note("SKIPPED: this kernel writes no block_rq_complete");
+    }
+    assert_eq!(
+        disk["used"].as_u64().unwrap_or(0),
+        completions,
+        "{document}"
+    );
 }
