@@ -89,7 +89,7 @@ impl TraceTextReader {
 
     /// Reads lines from `bytes` and pushes their events into `sink`. `end` says that nothing follows.
     pub fn feed(&mut self, bytes: &[u8], end: bool, sink: &mut dyn Sink) -> FeedProgress {
-        let at = self.begin(bytes);
+        let at = self.begin(bytes, end);
         let mut piece = TextPiece {
             lines: TextLines::new(bytes, end, self.separator.unwrap_or(b'\n')),
             end,
@@ -144,14 +144,15 @@ impl TraceTextReader {
     }
 
     /// Prepares for a piece. Returns where its first line starts.
-    fn begin(&mut self, bytes: &[u8]) -> usize {
+    fn begin(&mut self, bytes: &[u8], end: bool) -> usize {
         if self.separator.is_none() {
             let head = &bytes[..bytes.len().min(MAX_LINE)];
-            // Line ends of old Macintoshes; at the end of a piece a line feed may follow.
+            // Line ends of old Macintoshes; a line feed may follow at the end.
             let cr = memchr::memchr(b'\r', &head[..head.len().saturating_sub(1)]).is_some();
             if memchr::memchr(b'\n', head).is_some() {
                 self.separator = Some(b'\n');
-            } else if cr {
+            // Of less it depends on where the piece was cut.
+            } else if cr && (end || head.len() == MAX_LINE) {
                 self.separator = Some(b'\r');
             }
         }

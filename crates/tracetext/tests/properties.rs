@@ -169,11 +169,13 @@ proptest! {
 
     #[test]
     fn pieces_make_no_difference(
-        lines in prop::collection::vec(a_line(), 1..12),
-        end in prop::sample::select(vec!["\n", "\r\n"]),
+        lines in prop::collection::vec((a_line(), prop::sample::select(vec!["\n", "\n", "\r\n", "\r"])), 1..12),
+        one_end in any::<bool>(),
         sizes in prop::collection::vec(1usize..200, 1..5),
     ) {
-        let text = lines.join(end);
+        let first = lines[0].1;
+        let line = |(line, end): &(String, &'static str)| line.clone() + if one_end { first } else { end };
+        let text: String = lines.iter().map(line).collect();
         let (want, whole) = read(&text);
         let (got, summary) = read_in_pieces(text.as_bytes(), &sizes);
         prop_assert_eq!(got.events, want.events);
