@@ -30,7 +30,7 @@ fn moment(number: u32, span: Duration) -> Duration {
 
 /// Runs a program and kills it after a time, unless it has ended.
 fn killed(mut program: Command, after: Duration) {
-    let program = program.stdout(Stdio::null()).stderr(Stdio::null());
+    program.stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = program.spawn().expect("the program");
     sleep(after);
     let _ = child.kill();
@@ -44,12 +44,26 @@ fn a_recorder_that_is_killed_leaves_what_can_be_opened() {
     }
     let folder = tempfile::tempdir().expect("a folder");
     let (mut none, mut open) = (0, 0);
-    for number in 0..kills() {
-        let name = format!("out-{number}");
+    let program = |name: &str| {
         let mut program = trapline();
         program.current_dir(folder.path());
-        program.args(["record", "--for", "sched", "-o", &name]);
-        killed(program, moment(number, Duration::from_millis(400)));
+        program.args(["record", "--for", "sched", "-o", name]);
+        program.stdout(Stdio::null()).stderr(Stdio::null());
+        program
+    };
+    // How long it takes until there is a file depends on what else the machine does.
+    let begun = Instant::now();
+    let mut first = program("first").spawn().expect("the program");
+    let file = folder.path().join("first/perf.data");
+    while !file.exists() && begun.elapsed() < Duration::from_secs(60) {
+        sleep(Duration::from_millis(5));
+    }
+    let span = begun.elapsed() * 2;
+    first.kill().expect("it records until it is stopped");
+    let _ = first.wait();
+    for number in 0..kills() {
+        let name = format!("out-{number}");
+        killed(program(&name), moment(number, span));
         let data = folder.path().join(&name).join("perf.data");
         if !data.exists() {
             none += 1;

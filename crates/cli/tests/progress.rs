@@ -110,7 +110,8 @@ fn the_line_is_gone_before_an_error_is_printed() {
     }
     let folder = tempfile::tempdir().expect("a folder");
     let text = on_terminal(
-        "{ yes nonsense | head -c 3000000; sleep 2.3; yes | head -c 3000000; } | \"$TRAPLINE\" exits -",
+        "{ yes $(printf '%0999d') | head -c 3000000; sleep 2.3; yes $(printf '%0999d') | head -c 3000000; } | \
+         \"$TRAPLINE\" exits -",
         folder.path(),
     );
     let (line, error) = text.split_once("trapline: ").expect("an error");
