@@ -49,17 +49,42 @@ pub fn text(sentence: &str) -> String {
             odd.clear();
         }
     };
-    for (at, word) in sentence.split_whitespace().enumerate() {
-        if is_plain(word) && (at > 0 || may_begin(word)) {
+    // Words before this one belong to an element of XML that began earlier.
+    let mut element_until = 0;
+    let words: Vec<&str> = sentence.split_whitespace().collect();
+    for (at, word) in words.iter().enumerate() {
+        if at >= element_until && opens_element(word) {
+            let mut behind = words[at + 1..].iter().take(MAX_ELEMENT_WORDS);
+            let closing = behind.position(|word| word.contains('>') || opens_element(word));
+            element_until = closing
+                .filter(|closing| words[at + 1 + closing].contains('>'))
+                .map_or(0, |closing| at + closing + 2);
+        }
+        let inside = at < element_until;
+        if !inside && is_plain(word) && (at > 0 || may_begin(word)) {
             flush(&mut odd, &mut out);
             space(&mut out);
             out.push_str(word);
-        } else {
-            odd.push(word);
+            continue;
+        }
+        odd.push(word);
+        // A list of names is a span for each.
+        if !inside && word.ends_with([',', ';']) {
+            flush(&mut odd, &mut out);
         }
     }
     flush(&mut odd, &mut out);
     out
+}
+
+/// Words of an element of XML at most, so that each sentence is walked once.
+const MAX_ELEMENT_WORDS: usize = 16;
+
+/// Returns whether an element of XML begins in a word and goes on behind it: `<driver` of `<driver queues='4'/>`.
+fn opens_element(word: &str) -> bool {
+    word.rsplit_once('<').is_some_and(|(_, name)| {
+        name.starts_with(|c: char| c.is_ascii_alphabetic()) && !name.contains('>')
+    })
 }
 
 /// Returns what is odd without the punctuation of the sentence around it.
@@ -162,6 +187,16 @@ mod tests {
             ("it is (kvm_exit), so", "it is (`kvm_exit`), so"),
             ("(a_b in c_d) x", "(`a_b` in `c_d`) x"),
             ("/close", "`/close`"),
+            // An element of XML is one span, and each name of a list has its own.
+            (
+                "use <driver iothread='1' io='native' cache='none'/> on it",
+                "use `<driver iothread='1' io='native' cache='none'/>` on it",
+            ),
+            ("pin (<a_b>, <c_d>) them", "pin (`<a_b>`, `<c_d>`) them"),
+            ("it is <b and stays so", "it is `<b` and stays so"),
+            ("<b one <c two> three", "`<b` one `<c two>` three"),
+            ("<b at the start>", "`<b at the start>`"),
+            ("5 < 6 and 7 > 6", "5 `<` 6 and 7 `>` 6"),
             ("a|b", "`a\\x7cb`"),
             ("GH-7 is", "`GH-7` is"),
             (":smile: x", "`:smile`: x"),
