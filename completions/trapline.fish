@@ -28,7 +28,7 @@ complete -c trapline -n "__fish_trapline_needs_command" -l color -d 'Colour what
 always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_needs_command" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
-required\t'The command ends where the kernel has no Landlock or no seccomp. How much Landlock refuses depends on the kernel'
+required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_needs_command" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'
 complete -c trapline -n "__fish_trapline_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -68,7 +68,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand why" -l color -d 'Colo
 always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand why" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
-required\t'The command ends where the kernel has no Landlock or no seccomp. How much Landlock refuses depends on the kernel'
+required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand why" -l dry-run -d 'Record nothing: say what is missing here, which VMs there are, and which commands would be run'
 complete -c trapline -n "__fish_trapline_using_subcommand why" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'
@@ -98,7 +98,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand report" -l color -d 'C
 always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand report" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
-required\t'The command ends where the kernel has no Landlock or no seccomp. How much Landlock refuses depends on the kernel'
+required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand report" -l full -d 'Print everything instead of one screen: all findings with their evidence, all rows, all warnings'
 complete -c trapline -n "__fish_trapline_using_subcommand report" -l brief -d 'Print ten lines of plain text, for a ticket or a mail: no table, no line beyond 72 columns but for a command, no colour'
@@ -170,7 +170,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l color -d 
 always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
-required\t'The command ends where the kernel has no Landlock or no seccomp. How much Landlock refuses depends on the kernel'
+required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l patch -d 'Print only the change of the definition that the findings ask for, as a unified diff; without a recording what the remarks ask for'
 complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l json -d 'Short for --format json'
@@ -214,7 +214,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand compare" -l color -d '
 always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand compare" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
-required\t'The command ends where the kernel has no Landlock or no seccomp. How much Landlock refuses depends on the kernel'
+required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand compare" -l each -d 'Compare each recording with the first, in one table with a column for each'
 complete -c trapline -n "__fish_trapline_using_subcommand compare" -l all -d 'Show also changes that are small or may be noise'
@@ -229,7 +229,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand rules" -l color -d 'Co
 always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand rules" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
-required\t'The command ends where the kernel has no Landlock or no seccomp. How much Landlock refuses depends on the kernel'
+required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand rules" -l explain -d 'Explain all rules'
 complete -c trapline -n "__fish_trapline_using_subcommand rules" -l json -d 'Short for --format json'
@@ -255,7 +255,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand info" -l color -d 'Col
 always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand info" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
-required\t'The command ends where the kernel has no Landlock or no seccomp. How much Landlock refuses depends on the kernel'
+required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand info" -l json -d 'Short for --format json'
 complete -c trapline -n "__fish_trapline_using_subcommand info" -l csv -d 'Short for --format csv'
@@ -283,7 +283,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand events" -l color -d 'C
 always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand events" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
-required\t'The command ends where the kernel has no Landlock or no seccomp. How much Landlock refuses depends on the kernel'
+required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand events" -l console -d 'Instead of events, print what guests wrote to their serial consoles, line by line. The bytes come from kvm_pio (x86) and kvm_mmio (arm64) events'
 complete -c trapline -n "__fish_trapline_using_subcommand events" -l ns -d 'Print times to the nanosecond'
@@ -326,7 +326,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand exits" -l color -d 'Co
 always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand exits" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
-required\t'The command ends where the kernel has no Landlock or no seccomp. How much Landlock refuses depends on the kernel'
+required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand exits" -l wide -d 'Show all columns, for terminals wider than 80 columns'
 complete -c trapline -n "__fish_trapline_using_subcommand exits" -l json -d 'Short for --format json'
@@ -353,7 +353,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand vcpus" -l color -d 'Co
 always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand vcpus" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
-required\t'The command ends where the kernel has no Landlock or no seccomp. How much Landlock refuses depends on the kernel'
+required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand vcpus" -l wide -d 'Show durations instead of percentages, and lists in full, for terminals wider than 80 columns'
 complete -c trapline -n "__fish_trapline_using_subcommand vcpus" -l json -d 'Short for --format json'
@@ -380,7 +380,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand irqs" -l color -d 'Col
 always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand irqs" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
-required\t'The command ends where the kernel has no Landlock or no seccomp. How much Landlock refuses depends on the kernel'
+required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand irqs" -l json -d 'Short for --format json'
 complete -c trapline -n "__fish_trapline_using_subcommand irqs" -l csv -d 'Short for --format csv'
@@ -407,7 +407,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand virtqueues" -l color -
 always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand virtqueues" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
-required\t'The command ends where the kernel has no Landlock or no seccomp. How much Landlock refuses depends on the kernel'
+required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand virtqueues" -l json -d 'Short for --format json'
 complete -c trapline -n "__fish_trapline_using_subcommand virtqueues" -l csv -d 'Short for --format csv'
@@ -433,7 +433,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand counters" -l color -d 
 always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand counters" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
-required\t'The command ends where the kernel has no Landlock or no seccomp. How much Landlock refuses depends on the kernel'
+required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand counters" -l json -d 'Short for --format json'
 complete -c trapline -n "__fish_trapline_using_subcommand counters" -l csv -d 'Short for --format csv'
@@ -478,7 +478,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand paths" -l color -d 'Co
 always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand paths" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
-required\t'The command ends where the kernel has no Landlock or no seccomp. How much Landlock refuses depends on the kernel'
+required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand paths" -l each -d 'Print every instance: when it reached each step, and what else is known about it'
 complete -c trapline -n "__fish_trapline_using_subcommand paths" -l json -d 'Short for --format json'
@@ -527,7 +527,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand flame" -l color -d 'Co
 always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand flame" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
-required\t'The command ends where the kernel has no Landlock or no seccomp. How much Landlock refuses depends on the kernel'
+required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand flame" -l off-cpu -d 'Show what threads waited for without a CPU instead: the time from switch to switch, by the stack with which they left'
 complete -c trapline -n "__fish_trapline_using_subcommand flame" -l both -d 'Show the time on and off CPU together. The time on CPU is by switches too, shared out by samples'
@@ -569,7 +569,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand sched" -l color -d 'Co
 always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand sched" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
-required\t'The command ends where the kernel has no Landlock or no seccomp. How much Landlock refuses depends on the kernel'
+required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand sched" -l histogram -d 'Show a histogram of the delays, in powers of two'
 complete -c trapline -n "__fish_trapline_using_subcommand sched" -l json -d 'Short for --format json'
@@ -614,7 +614,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand record" -l color -d 'C
 always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand record" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
-required\t'The command ends where the kernel has no Landlock or no seccomp. How much Landlock refuses depends on the kernel'
+required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand record" -l compact -d 'Let programs in the kernel (BPF) write the scheduler\'s and KVM\'s events as records of 24 bytes, which become perf\'s when they are read: who makes the events pays a sixth to a third, and the recorder more. Times are those of CLOCK_MONOTONIC'
 complete -c trapline -n "__fish_trapline_using_subcommand record" -l counters -d 'Count cycles, instructions and cache misses of each vCPU, in its guest apart from in the host (\'trapline counters\' shows them), or of the threads that --tid names. They are counted and not sampled, and read once a second'
@@ -635,7 +635,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand agent" -l color -d 'Co
 always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand agent" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
-required\t'The command ends where the kernel has no Landlock or no seccomp. How much Landlock refuses depends on the kernel'
+required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand agent" -l once -d 'With --listen: end after one recording'
 complete -c trapline -n "__fish_trapline_using_subcommand agent" -l session -d 'Serve one host on the socket that is standard input. The agent starts itself so for each recording'
@@ -649,7 +649,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand overhead" -l color -d 
 always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand overhead" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
-required\t'The command ends where the kernel has no Landlock or no seccomp. How much Landlock refuses depends on the kernel'
+required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand overhead" -l json -d 'Short for --format json'
 complete -c trapline -n "__fish_trapline_using_subcommand overhead" -l csv -d 'Short for --format csv'
@@ -659,7 +659,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand bench; and not __fish_
 always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and not __fish_seen_subcommand_from ipi wake clock timer exits net disk explain help" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
-required\t'The command ends where the kernel has no Landlock or no seccomp. How much Landlock refuses depends on the kernel'
+required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and not __fish_seen_subcommand_from ipi wake clock timer exits net disk explain help" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and not __fish_seen_subcommand_from ipi wake clock timer exits net disk explain help" -s h -l help -d 'Print help'
@@ -686,7 +686,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen
 always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from ipi" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
-required\t'The command ends where the kernel has no Landlock or no seccomp. How much Landlock refuses depends on the kernel'
+required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from ipi" -l pairs -d 'Measure every pair of CPUs too, in both directions; at most 64 CPUs'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from ipi" -l json -d 'Short for --format json'
@@ -708,7 +708,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen
 always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from wake" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
-required\t'The command ends where the kernel has no Landlock or no seccomp. How much Landlock refuses depends on the kernel'
+required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from wake" -l json -d 'Short for --format json'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from wake" -l csv -d 'Short for --format csv'
@@ -727,7 +727,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen
 always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from clock" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
-required\t'The command ends where the kernel has no Landlock or no seccomp. How much Landlock refuses depends on the kernel'
+required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from clock" -l each-source -d 'Measure with every clock source that the kernel has, one after another. That changes the clock of the whole machine meanwhile; it is set back at the end, after Ctrl-C too, but not after kill -9. It takes root'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from clock" -l json -d 'Short for --format json'
@@ -747,7 +747,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen
 always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from timer" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
-required\t'The command ends where the kernel has no Landlock or no seccomp. How much Landlock refuses depends on the kernel'
+required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from timer" -l json -d 'Short for --format json'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from timer" -l csv -d 'Short for --format csv'
@@ -766,7 +766,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen
 always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from exits" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
-required\t'The command ends where the kernel has no Landlock or no seccomp. How much Landlock refuses depends on the kernel'
+required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from exits" -l json -d 'Short for --format json'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from exits" -l csv -d 'Short for --format csv'
@@ -788,7 +788,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen
 always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from net" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
-required\t'The command ends where the kernel has no Landlock or no seccomp. How much Landlock refuses depends on the kernel'
+required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from net" -l json -d 'Short for --format json'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from net" -l csv -d 'Short for --format csv'
@@ -808,7 +808,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen
 always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from disk" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
-required\t'The command ends where the kernel has no Landlock or no seccomp. How much Landlock refuses depends on the kernel'
+required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from disk" -l write -d 'Write too, to a file that is made in the folder'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from disk" -l json -d 'Short for --format json'
@@ -834,7 +834,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen
 always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from explain" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
-required\t'The command ends where the kernel has no Landlock or no seccomp. How much Landlock refuses depends on the kernel'
+required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from explain" -l json -d 'Short for --format json'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from explain" -l csv -d 'Short for --format csv'
@@ -890,7 +890,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand export" -l color -d 'C
 always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand export" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
-required\t'The command ends where the kernel has no Landlock or no seccomp. How much Landlock refuses depends on the kernel'
+required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand export" -l json -d 'Short for --format json'
 complete -c trapline -n "__fish_trapline_using_subcommand export" -l csv -d 'Short for --format csv'
@@ -911,7 +911,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand top" -l color -d 'Colo
 always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand top" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
-required\t'The command ends where the kernel has no Landlock or no seccomp. How much Landlock refuses depends on the kernel'
+required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand top" -l once -d 'Count for one interval, print it, and end'
 complete -c trapline -n "__fish_trapline_using_subcommand top" -l events -d 'Count in this program, out of events that the kernel writes to rings, even where BPF programs can count in the kernel. The numbers are the same, at a higher cost. Where BPF is not allowed, that is done without being asked for'
@@ -938,7 +938,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand watch" -l color -d 'Co
 always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand watch" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
-required\t'The command ends where the kernel has no Landlock or no seccomp. How much Landlock refuses depends on the kernel'
+required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand watch" -l events -d 'Count in this program, out of events that the kernel writes to rings, as \'trapline top --events\' does'
 complete -c trapline -n "__fish_trapline_using_subcommand watch" -l dry-run -d 'Watch nothing: say what is missing here, what would be opened, what that costs, and which conditions there are'
@@ -952,7 +952,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand redact" -l color -d 'C
 always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand redact" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
-required\t'The command ends where the kernel has no Landlock or no seccomp. How much Landlock refuses depends on the kernel'
+required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand redact" -l json -d 'Short for --format json'
 complete -c trapline -n "__fish_trapline_using_subcommand redact" -l csv -d 'Short for --format csv'
@@ -967,7 +967,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand salvage" -l color -d '
 always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand salvage" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
-required\t'The command ends where the kernel has no Landlock or no seccomp. How much Landlock refuses depends on the kernel'
+required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand salvage" -l json -d 'Short for --format json'
 complete -c trapline -n "__fish_trapline_using_subcommand salvage" -l csv -d 'Short for --format csv'
@@ -981,7 +981,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand facts" -l color -d 'Co
 always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand facts" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
-required\t'The command ends where the kernel has no Landlock or no seccomp. How much Landlock refuses depends on the kernel'
+required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand facts" -l json -d 'Short for --format json'
 complete -c trapline -n "__fish_trapline_using_subcommand facts" -l csv -d 'Short for --format csv'

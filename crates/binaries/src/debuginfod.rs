@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 /// Bytes of a file name: `PATH_MAX`.
 const MAX_PATH: u64 = 4096;
+/// Files that the program is asked for.
+pub(crate) const MAX_ASKED: usize = 256;
 /// How often it is looked whether the program has ended.
 const TURN: Duration = Duration::from_millis(10);
 

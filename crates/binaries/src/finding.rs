@@ -8,7 +8,19 @@ use std::ffi::OsStr;
 use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
+
+use crate::debuginfod_process::DebuginfodProcess;
+
+/// How `debuginfod-find` is asked.
+#[derive(Debug, Clone)]
+pub enum DebuginfodAccess {
+    /// A program called as it is, and how long that may take for one file.
+    Program(PathBuf, Duration),
+    /// A process that runs the program.
+    Process(Arc<DebuginfodProcess>),
+}
 
 /// Where files are looked for, and what is wanted of them. The default looks nowhere.
 #[derive(Debug, Clone, Default)]
@@ -26,8 +38,8 @@ pub struct SearchOptions {
     pub debug_dirs: Vec<PathBuf>,
     /// Cache of debuginfod's clients (`~/.cache/debuginfod_client`).
     pub debuginfod_cache: Option<PathBuf>,
-    /// A program called as `debuginfod-find` is, and how long it may take for one file.
-    pub debuginfod_find: Option<(PathBuf, Duration)>,
+    /// How files are got from debuginfod's servers.
+    pub debuginfod: Option<DebuginfodAccess>,
     /// A folder with files of just-in-time compilers, `perf-PID.map` (`/tmp`).
     pub perf_maps: Option<PathBuf>,
     /// Whether inlined functions are reported.

@@ -19,6 +19,7 @@ and knows no limit of time.
 #![forbid(unsafe_code)]
 
 mod debuginfod;
+mod debuginfod_process;
 mod demangle;
 mod dwarf;
 mod elf;
@@ -35,8 +36,9 @@ mod symtab;
 mod unwind;
 mod why;
 
+pub use debuginfod_process::{DebuginfodProcess, serve_debuginfod};
 pub use demangle::demangle;
-pub use finding::SearchOptions;
+pub use finding::{DebuginfodAccess, SearchOptions};
 pub use kernel::{KernelImage, KernelSearch, ModuleCode, RunningKernel, loaded_module_has};
 pub use names::Binaries;
 pub use program::ProgramFunctions;

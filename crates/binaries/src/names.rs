@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::debuginfod;
+use crate::debuginfod::{self, MAX_ASKED};
 use crate::elf::Elf;
-use crate::finding::{FilePart, SearchOptions, below, hex, living};
+use crate::finding::{DebuginfodAccess, FilePart, SearchOptions, below, hex, living};
 use crate::module::ModuleFile;
 use crate::perf_map::{PerfMap, is_perf_map};
 use crate::unwind::{CodeMapping, UnwindTables, Unwinding};
@@ -22,8 +22,6 @@ const MAX_FILES: usize = 256;
 const MAX_MAPPINGS: usize = 1 << 12;
 /// Files of which it is remembered that there is no use in looking for them again.
 const MAX_KNOWN: usize = 1 << 16;
-/// Files that `debuginfod-find` is asked for.
-const MAX_ASKED: usize = 256;
 
 /// A file as the recording knows it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -274,12 +272,17 @@ impl Binaries {
 
     /// Asks debuginfod for a file.
     fn ask(&mut self, kind: &str, id: &[u8]) -> Option<(PathBuf, Elf)> {
-        let (program, limit) = self.options.debuginfod_find.as_ref()?;
+        let access = self.options.debuginfod.as_ref()?;
         if self.asked == MAX_ASKED {
             return None;
         }
         self.asked += 1;
-        let place = debuginfod::find(program, kind, &hex(id), *limit)?;
+        let place = match access {
+            DebuginfodAccess::Program(program, limit) => {
+                debuginfod::find(program, kind, &hex(id), *limit)
+            }
+            DebuginfodAccess::Process(process) => process.find(kind, &hex(id)),
+        }?;
         let elf = open_as(&place, id).ok()?;
         Some((place, elf))
     }

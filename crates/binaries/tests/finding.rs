@@ -4,9 +4,11 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
 use std::time::Duration;
 
-use binaries::{Binaries, MissingReason, SearchOptions};
+use binaries::{Binaries, DebuginfodAccess, DebuginfodProcess, MissingReason, SearchOptions};
 
 use crate::common::{Readelf, compile, have, output};
 
@@ -250,6 +252,15 @@ fn files_are_found_where_tools_put_them() {
     assert_eq!(program.ask(&own, &path, id), names(&["outer"]));
 }
 
+/// Returns what looks nowhere but with debuginfod.
+fn asked(access: DebuginfodAccess) -> SearchOptions {
+    SearchOptions {
+        debuginfod: Some(access),
+        inlines: true,
+        ..SearchOptions::default()
+    }
+}
+
 #[test]
 fn debuginfod_is_asked_when_the_caller_says_so() {
     if !have(&TOOLS) {
@@ -275,11 +286,7 @@ fn debuginfod_is_asked_when_the_caller_says_so() {
         let path = program.folder.path().join(name);
         fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-        SearchOptions {
-            debuginfod_find: Some((path, Duration::from_millis(500))),
-            inlines: true,
-            ..SearchOptions::default()
-        }
+        asked(DebuginfodAccess::Program(path, Duration::from_millis(500)))
     };
     let finds = script("finds", &format!("echo {}/$2/$1", cache.display()));
     assert_eq!(program.ask(&finds, "/gone", Some(&program.id)), inlined);
@@ -292,6 +299,30 @@ fn debuginfod_is_asked_when_the_caller_says_so() {
         let options = script("bad", bad);
         assert_eq!(
             program.ask(&options, "/gone", Some(&program.id)),
+            Err(MissingReason::NoFile),
+            "{bad}"
+        );
+    }
+    // A process that asks in this one's place.
+    let process = |text: &str| {
+        let process = DebuginfodProcess::start(Command::new("sh").args(["-c", text]));
+        asked(DebuginfodAccess::Process(Arc::new(process.expect("sh"))))
+    };
+    let answers = format!(
+        "while read kind id; do echo {}/$id/$kind; done",
+        cache.display()
+    );
+    assert_eq!(
+        program.ask(&process(&answers), "/gone", Some(&program.id)),
+        inlined
+    );
+    for bad in [
+        "exit",
+        "read line; printf /",
+        "while read line; do echo; done",
+    ] {
+        assert_eq!(
+            program.ask(&process(bad), "/gone", Some(&program.id)),
             Err(MissingReason::NoFile),
             "{bad}"
         );

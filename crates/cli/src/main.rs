@@ -35,6 +35,13 @@ const KVM: &str = "/sys/module/kvm";
 
 fn main() -> ExitCode {
     source::outlive_truncation();
+    if let Some(served) = local_files::served_debuginfod() {
+        return if served.is_ok() {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        };
+    }
     // Wrong usage ends here, with status 2.
     let args = match first_word::parse(std::env::args_os().collect(), Path::new(KVM).exists()) {
         Ok(args) => args,

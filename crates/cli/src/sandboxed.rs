@@ -3,9 +3,9 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
-use sandbox::{SandboxRequest, enter};
+use sandbox::{FilesRestriction, SandboxRequest, enter};
 
 use crate::local_files;
 use crate::new_file::WrittenPlace;
@@ -16,8 +16,8 @@ pub(crate) enum SandboxUse {
     /// As far as the kernel knows how to.
     #[default]
     Auto,
-    /// The command ends where the kernel has no Landlock or no seccomp. How much Landlock refuses depends on the
-    /// kernel.
+    /// The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated
+    /// and run (Linux 6.2). What newer ones refuse besides is not required.
     Required,
     /// Never.
     Off,
@@ -38,13 +38,9 @@ pub(crate) fn restrict(written: Option<&[PathBuf]>, wanted: SandboxUse) -> Resul
         }
         return Ok(());
     };
-    // It is another program, which talks to servers and keeps what they send.
-    if local_files::places().debuginfod_find.is_some() {
-        if is_required {
-            bail!("debuginfod-find cannot be asked from a sandbox: unset DEBUGINFOD_URLS");
-        }
-        return Ok(());
-    }
+    // It talks to servers and keeps what they send, so it runs outside.
+    local_files::leave_debuginfod_to_a_process()
+        .context("starting the process that asks debuginfod's servers")?;
     let mut request = SandboxRequest::default();
     // What cannot be mapped is kept there.
     request.folders.push(std::env::temp_dir());
@@ -55,13 +51,15 @@ pub(crate) fn restrict(written: Option<&[PathBuf]>, wanted: SandboxUse) -> Resul
         }
     }
     let state = enter(&request);
-    if is_required && !(state.files && state.calls) {
+    if is_required {
         let missing = match (state.files, state.calls) {
-            (false, true) => "Landlock",
-            (true, false) => "seccomp",
-            _ => "Landlock and no seccomp",
+            (FilesRestriction::Whole, true) => return Ok(()),
+            (FilesRestriction::Whole, false) => "no seccomp",
+            (FilesRestriction::Partial, true) => "no Landlock that knows truncation (Linux 6.2)",
+            (FilesRestriction::None, true) => "no Landlock",
+            (_, false) => "no seccomp, and no Landlock that knows truncation (Linux 6.2)",
         };
-        bail!("a sandbox is required, and this kernel has no {missing}");
+        bail!("a sandbox is required, and this kernel has {missing}");
     }
     Ok(())
 }

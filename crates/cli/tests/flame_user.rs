@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -347,4 +348,48 @@ fn another_version_of_a_file_names_nothing() {
     ];
     let text = flame(args.iter());
     assert!(text.contains("work is not here: "), "{text}");
+}
+
+/// A program of the user that talks to servers is no reason to read a file without a sandbox.
+#[test]
+fn debuginfod_is_asked_from_within_a_sandbox() {
+    let has_sandbox = trapline().args(["rules", "--sandbox", "required"]).output();
+    let Some(recorded) =
+        recorded(&[]).filter(|_| has_sandbox.is_ok_and(|run| run.status.success()))
+    else {
+        return;
+    };
+    let folder = recorded.folder.path();
+    fs::rename(&recorded.program, folder.join("gone")).unwrap();
+    // It has no business in the sandbox's folders, and leaves something there all the same.
+    let beside = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let asked = beside.path().join("asked");
+    let find = folder.join("debuginfod-find");
+    let text = format!(
+        "#!/bin/sh\necho $1 $2 >> {}\n[ $1 = executable ] && echo {}\n",
+        asked.display(),
+        folder.join("gone").display()
+    );
+    fs::write(&find, text).unwrap();
+    fs::set_permissions(&find, fs::Permissions::from_mode(0o755)).unwrap();
+    let path = std::env::var("PATH").unwrap();
+    let named = |sandbox: &str, urls: &str| {
+        let _ = fs::remove_file(&asked);
+        let output = trapline()
+            .env_remove("TRAPLINE_NO_LOCAL_FILES")
+            .env("DEBUGINFOD_URLS", urls)
+            .env("DEBUGINFOD_CACHE_PATH", folder.join("cache"))
+            .env("HOME", folder)
+            .env("PATH", format!("{}:{path}", folder.display()))
+            .args(["flame", &recorded.recording, "--sandbox", sandbox])
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let names = String::from_utf8_lossy(&output.stdout).contains("work::sorted");
+        (names, fs::read_to_string(&asked).unwrap_or_default())
+    };
+    let (names, asked_for) = named("required", "http://127.0.0.1:9/");
+    assert!(names && asked_for.contains("executable "), "{asked_for}");
+    assert_eq!(named("off", "http://127.0.0.1:9/"), (names, asked_for));
+    assert_eq!(named("required", ""), (false, String::new()));
 }

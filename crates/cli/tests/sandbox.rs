@@ -147,14 +147,4 @@ fn what_does_more_than_to_read_has_none() {
     let output = output.expect("the program");
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     assert!(String::from_utf8_lossy(&output.stderr).contains("has no sandbox"));
-    if has_both() {
-        let mut asked = trapline();
-        asked
-            .env_remove("TRAPLINE_NO_LOCAL_FILES")
-            .env("DEBUGINFOD_URLS", "http://localhost:1")
-            .args(["rules", "--sandbox", "required"]);
-        let output = asked.output().expect("the program");
-        assert_eq!(output.status.code(), Some(1), "{output:?}");
-        assert!(String::from_utf8_lossy(&output.stderr).contains("DEBUGINFOD_URLS"));
-    }
 }

@@ -41,11 +41,23 @@ pub struct SandboxRequest {
     pub files: Vec<PathBuf>,
 }
 
+/// How far Landlock keeps files from being written, made, removed, truncated and run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FilesRestriction {
+    /// The kernel has no Landlock, or it is not in use.
+    #[default]
+    None,
+    /// It has one that does not know all of this: truncation came with its version 3 (Linux 6.2).
+    Partial,
+    /// All of it.
+    Whole,
+}
+
 /// What is in force.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SandboxState {
-    /// Whether Landlock keeps other files from being written.
-    pub files: bool,
+    /// How far Landlock keeps other files from being written.
+    pub files: FilesRestriction,
     /// Whether seccomp refuses system calls.
     pub calls: bool,
 }
@@ -58,17 +70,25 @@ const WRITTEN: ABI = ABI::V3;
 /// Restricts this process, as far as its kernel knows how to. This cannot be taken back.
 pub fn enter(request: &SandboxRequest) -> SandboxState {
     SandboxState {
-        files: restrict_files(request).unwrap_or(false),
+        files: restrict_files(request).unwrap_or_default(),
         calls: restrict_calls().is_some(),
     }
 }
 
-/// Returns whether Landlock is in force, at least in part.
-fn restrict_files(request: &SandboxRequest) -> Result<bool, RulesetError> {
-    let handled = AccessFs::from_write(WRITTEN) | AccessFs::Execute | AccessFs::IoctlDev;
+/// Returns what Landlock has in force.
+fn restrict_files(request: &SandboxRequest) -> Result<FilesRestriction, RulesetError> {
+    let wanted = AccessFs::from_write(WRITTEN) | AccessFs::Execute;
+    // The kernel is asked for all of it first, and it says so where it does not know all.
+    let strict = Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(wanted);
+    let whole = match strict.and_then(Ruleset::create) {
+        Ok(_) => FilesRestriction::Whole,
+        Err(_) => FilesRestriction::Partial,
+    };
     let rules = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
-        .handle_access(handled)?
+        .handle_access(wanted | AccessFs::IoctlDev)?
         .handle_access(AccessNet::from_all(ABI_ASKED))?
         .scope(Scope::from_all(ABI_ASKED))?
         .create()?;
@@ -79,7 +99,10 @@ fn restrict_files(request: &SandboxRequest) -> Result<bool, RulesetError> {
         AccessFs::WriteFile | AccessFs::Truncate,
     );
     let status = rules?.restrict_self()?;
-    Ok(status.ruleset != RulesetStatus::NotEnforced)
+    Ok(match status.ruleset {
+        RulesetStatus::NotEnforced => FilesRestriction::None,
+        RulesetStatus::PartiallyEnforced | RulesetStatus::FullyEnforced => whole,
+    })
 }
 
 /// Allows something below these paths. What is not there, or may not be opened, could not be written either.

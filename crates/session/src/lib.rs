@@ -78,7 +78,9 @@ mod watch;
 mod window;
 
 pub use analysis::FilterScope;
-pub use binaries::{MissingReason, SearchOptions};
+pub use binaries::{
+    DebuginfodAccess, DebuginfodProcess, MissingReason, SearchOptions, serve_debuginfod,
+};
 pub use counters::RecordingCounters;
 pub use definition::DomainFile;
 pub use device_names::DeviceNames;
