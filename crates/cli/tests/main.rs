@@ -32,6 +32,7 @@ mod flame;
 mod flame_folded;
 mod flame_guest;
 mod flame_picture;
+mod flame_pprof;
 mod flame_user;
 mod forms_agree;
 mod front_door;

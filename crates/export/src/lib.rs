@@ -13,12 +13,15 @@ Nothing is written here: what was made waits in [`ExportFile::made`], to be take
 mod known;
 pub mod markdown;
 mod perfetto;
+mod pprof;
+mod proto;
 mod rows;
 mod tap;
 mod walk;
 
 pub use known::{FirstWalk, VcpuName};
 pub use perfetto::{Perfetto, TraceMachine};
+pub use pprof::PprofProfile;
 pub use rows::{ExitRows, InstanceRows, SpanRows};
 pub use tap::{ExportWish, Tap};
 pub use walk::{ExportFile, ExportSources, ExportWalk, ExportedThing, Scene};

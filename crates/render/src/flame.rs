@@ -439,12 +439,17 @@ pub fn is_time(report: &ProfileReport) -> bool {
     report.unit == ProfileUnit::Nanoseconds
 }
 
+/// Returns what the weights are of: the event that was sampled, or what was looked at.
+pub fn event(report: &ProfileReport) -> &str {
+    report.event.as_deref().unwrap_or(shown_as(report))
+}
+
 /// Returns the stacks as a file of speedscope's. `name` is the recording's.
 ///
 /// # Errors
 ///
 /// As serde_json.
 pub fn speedscope(report: &ProfileReport, name: &str) -> serde_json::Result<String> {
-    let event = report.event.as_deref().unwrap_or(shown_as(report));
+    let event = event(report);
     speedscope::sampled(&report.stacks, report.shown(), event, is_time(report), name)
 }

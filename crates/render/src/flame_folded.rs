@@ -185,6 +185,9 @@ pub fn table(folded: &FoldedText, layout: Layout) -> String {
     text
 }
 
+/// What the counts are of: the text does not say more.
+pub const EVENT: &str = "folded stacks";
+
 /// Returns the stacks as a file of speedscope's. `name` is the text's.
 ///
 /// # Errors
@@ -193,5 +196,5 @@ pub fn table(folded: &FoldedText, layout: Layout) -> String {
 pub fn speedscope(folded: &FoldedText, name: &str) -> serde_json::Result<String> {
     let nanoseconds = folded.unit == WeightUnit::Nanoseconds;
     let whole = folded.shown();
-    speedscope::sampled(&folded.stacks, whole, "folded stacks", nanoseconds, name)
+    speedscope::sampled(&folded.stacks, whole, EVENT, nanoseconds, name)
 }

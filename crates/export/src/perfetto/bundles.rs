@@ -6,7 +6,7 @@ use event::sched::{Leaves, SchedSwitch, SchedWakeup, TaskComm, TaskState};
 
 use super::numbers::{ftrace, packet};
 use super::packets::{Packets, shown, time};
-use super::proto::ProtoMessage;
+use crate::proto::ProtoMessage;
 
 /// Bytes of a CPU's events that wait at most.
 const BUNDLE: usize = 4 << 10;

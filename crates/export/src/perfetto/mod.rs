@@ -30,7 +30,6 @@ mod instances;
 mod lanes;
 mod numbers;
 mod packets;
-mod proto;
 mod rates;
 mod tracks;
 

@@ -8,7 +8,7 @@ use render::neutral;
 use rustc_hash::FxHashMap;
 
 use super::numbers::{event, interned, packet, trace};
-use super::proto::ProtoMessage;
+use crate::proto::ProtoMessage;
 
 /// The one sequence that all packets are of.
 const SEQUENCE: u64 = 1;

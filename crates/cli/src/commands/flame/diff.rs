@@ -122,6 +122,12 @@ fn write_file(
                 "speedscope's file format has no differences: -o x.svg, .html or .folded",
             ))
         },
+        pprof: &|| {
+            Err(Usage::error(
+                "a profile of pprof's has no differences: -o x.svg, .html or .folded, or one file of each and \
+                 'pprof -diff_base'",
+            ))
+        },
         picture: FlamePicture {
             title: &title,
             notes: &notes,

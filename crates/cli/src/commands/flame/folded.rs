@@ -6,6 +6,7 @@ use anyhow::{Result, bail};
 use clap::ValueEnum;
 use doubts::{DoubtKind, Doubts};
 use event::Quality;
+use export::PprofProfile;
 use render::ClockUnit;
 use render::flame_picture::{FlamePicture, Graph};
 use render::{flame_folded, quality};
@@ -145,6 +146,15 @@ fn picture(
     let content = Content {
         folded: &|most, line| stacks::folded(&folded.stacks, most, line),
         speedscope: &|| Ok(flame_folded::speedscope(folded, name)?),
+        pprof: &|| {
+            let profile = PprofProfile {
+                stacks: &folded.stacks,
+                event: flame_folded::EVENT,
+                nanoseconds: folded.unit == stacks::WeightUnit::Nanoseconds,
+                comments: &quality.all_doubts().texts(),
+            };
+            Ok(profile.encode())
+        },
         picture: FlamePicture {
             title: name,
             notes: &quality.all_doubts().texts(),

@@ -45,7 +45,8 @@ pub(crate) struct FlameArgs {
     recordings: GivenRecordings,
 
     /// Write the stacks to FILE. If its name ends in .svg or .html: a flame graph for a browser; in .folded: a line for
-    /// each stack, for flamegraph.pl, inferno and others; in .json: speedscope's file format.
+    /// each stack, for flamegraph.pl, inferno and others; in .json: speedscope's file format; in .pb.gz or .pprof: a
+    /// profile for pprof, Grafana, Parca and others.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 
@@ -178,6 +179,7 @@ Examples:
   trapline flame perf.data -o out.folded
   trapline flame before.data --diff after.data -o changes.svg
   trapline flame --by vm perf.data -o speedscope.json
+  trapline flame perf.data -o out.pb.gz && go tool pprof -top out.pb.gz
   trapline flame --symfs rootfs --debug-dir rootfs/usr/lib/debug perf.data
   trapline flame --off-cpu --wakeup sched.data -o waits.folded
   trapline flame host.perf.data --guest guest.perf.data -o out.svg

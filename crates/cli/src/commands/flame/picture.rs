@@ -5,6 +5,7 @@ use std::path::Path;
 use analysis::ProfileReport;
 use anyhow::Result;
 use event::Quality;
+use export::PprofProfile;
 use render::flame_picture::{FlamePicture, Graph};
 use render::{Layout, flame};
 
@@ -22,6 +23,15 @@ pub(super) fn write_one(
     let content = Content {
         folded: &|most, line| stacks::folded(&report.stacks, most, line),
         speedscope: &|| Ok(flame::speedscope(report, name)?),
+        pprof: &|| {
+            let profile = PprofProfile {
+                stacks: &report.stacks,
+                event: flame::event(report),
+                nanoseconds: flame::is_time(report),
+                comments: &notes,
+            };
+            Ok(profile.encode())
+        },
         picture: FlamePicture {
             title: name,
             notes: &notes,

@@ -1,8 +1,11 @@
 //! Stacks to files, in the form that the file's name asks for.
 
+use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::Result;
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use render::flame_picture::{Drawn, FlamePicture};
 
 use crate::new_file;
@@ -18,19 +21,26 @@ pub(super) enum Form {
     Speedscope,
     Svg,
     Html,
+    Pprof,
 }
 
 impl Form {
     /// Returns what a file is to be, by its name.
     pub(super) fn of(file: &Path) -> Result<Form> {
+        let name = file.file_name().map(|name| name.as_encoded_bytes());
+        // As Go's tools call it.
+        if name.is_some_and(|name| name.ends_with(b".pb.gz")) {
+            return Ok(Form::Pprof);
+        }
         match file.extension().and_then(|form| form.to_str()) {
             Some("folded") => Ok(Form::Folded),
             Some("json") => Ok(Form::Speedscope),
             Some("svg") => Ok(Form::Svg),
             Some("html") => Ok(Form::Html),
+            Some("pprof") => Ok(Form::Pprof),
             _ => Err(Usage::error(format!(
                 "-o {}: what to write is known by the end of the name, and stacks are written as .svg, .html, \
-                 .folded or .json",
+                 .folded, .json or .pb.gz",
                 file.display()
             ))),
         }
@@ -46,6 +56,8 @@ pub(super) struct Content<'c> {
     pub folded: FoldedStacks<'c>,
     /// Makes a file of speedscope's.
     pub speedscope: &'c dyn Fn() -> Result<String>,
+    /// Makes a profile of pprof's.
+    pub pprof: &'c dyn Fn() -> Result<Vec<u8>>,
     /// The picture.
     pub picture: FlamePicture<'c>,
 }
@@ -56,14 +68,21 @@ pub(super) fn write(file: &Path, form: Form, content: &Content<'_>) -> Result<Ve
         let drawn = content.picture.draw();
         (text(&drawn), drawn.left_out)
     };
+    let mut bytes = Vec::new();
     let (text, left_out) = match form {
+        Form::Pprof => {
+            bytes = gzip(&(content.pprof)()?)?;
+            (String::new(), Vec::new())
+        }
         Form::Folded => (String::new(), Vec::new()),
         Form::Speedscope => ((content.speedscope)()?, Vec::new()),
         Form::Svg => drawn(Drawn::svg),
         Form::Html => drawn(Drawn::page),
     };
     new_file::write(file, |out| {
-        let mut result = out.write_all(text.as_bytes());
+        let mut result = out
+            .write_all(text.as_bytes())
+            .and_then(|()| out.write_all(&bytes));
         if form == Form::Folded {
             (content.folded)(MAX_LINE, &mut |line| {
                 if result.is_ok() {
@@ -74,4 +93,11 @@ pub(super) fn write(file: &Path, form: Form, content: &Content<'_>) -> Result<Ve
         result
     })?;
     Ok(left_out)
+}
+
+/// Compresses bytes, without a time in them: the same stacks are the same file.
+fn gzip(bytes: &[u8]) -> io::Result<Vec<u8>> {
+    let mut out = GzEncoder::new(Vec::new(), Compression::default());
+    out.write_all(bytes)?;
+    out.finish()
 }

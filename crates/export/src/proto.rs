@@ -12,7 +12,7 @@ const IN_A_WORD: u64 = 1 << 56;
 
 /// Bytes of messages.
 #[derive(Debug, Default)]
-pub(super) struct ProtoMessage(Vec<u8>);
+pub(crate) struct ProtoMessage(Vec<u8>);
 
 /// Returns a number below [`IN_A_WORD`] as the encoding has it, its first byte the lowest, and how many bytes it has.
 #[inline(always)]
@@ -56,7 +56,7 @@ impl ProtoMessage {
 
     /// Adds a field of one of the types `uint32`, `uint64`, `bool` and enumerations.
     #[inline(always)]
-    pub(super) fn uint(&mut self, field: u32, value: u64) {
+    pub(crate) fn uint(&mut self, field: u32, value: u64) {
         // Callers name their field: its tag is known when this is compiled.
         let (tag, before) = groups(u64::from(field) << 3 | VARINT);
         if before + 6 <= 8 && value < 1 << 42 {
@@ -68,23 +68,23 @@ impl ProtoMessage {
     }
 
     /// Adds a field of the types `int32` or `int64`.
-    pub(super) fn int(&mut self, field: u32, value: i64) {
+    pub(crate) fn int(&mut self, field: u32, value: i64) {
         self.uint(field, value.cast_unsigned());
     }
 
     /// Adds a field of the type `fixed64`.
-    pub(super) fn fixed64(&mut self, field: u32, value: u64) {
+    pub(crate) fn fixed64(&mut self, field: u32, value: u64) {
         self.tag(field, FIXED64);
         self.0.extend_from_slice(&value.to_le_bytes());
     }
 
     /// Adds a field of the type `double`.
-    pub(super) fn double(&mut self, field: u32, value: f64) {
+    pub(crate) fn double(&mut self, field: u32, value: f64) {
         self.fixed64(field, value.to_bits());
     }
 
     /// Adds a field of the types `string` or `bytes`.
-    pub(super) fn bytes(&mut self, field: u32, value: &[u8]) {
+    pub(crate) fn bytes(&mut self, field: u32, value: &[u8]) {
         self.tag(field, LENGTH);
         self.varint(value.len() as u64);
         self.0.extend_from_slice(value);
@@ -92,7 +92,7 @@ impl ProtoMessage {
 
     /// Adds a field that is a message.
     #[inline]
-    pub(super) fn message(&mut self, field: u32, fill: impl FnOnce(&mut ProtoMessage)) {
+    pub(crate) fn message(&mut self, field: u32, fill: impl FnOnce(&mut ProtoMessage)) {
         // Most are so short that one byte has their length.
         let (tag, before) = groups(u64::from(field) << 3 | LENGTH);
         self.put(tag, before + 1);
@@ -109,19 +109,19 @@ impl ProtoMessage {
     }
 
     /// Returns the bytes.
-    pub(super) fn bytes_mut(&mut self) -> &mut Vec<u8> {
+    pub(crate) fn bytes_mut(&mut self) -> &mut Vec<u8> {
         &mut self.0
     }
 
-    pub(super) fn as_bytes(&self) -> &[u8] {
+    pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.0.clear();
     }
 }
