@@ -36,7 +36,7 @@ test("texts can be read on what they stand on (WCAG AA)", () => {
     }
     // Lines and markers, which are no texts.
     for (let at = 1; at <= 6; at++) least(colour(`--series-${at}`), colour("--bg"), 3);
-    for (const mark of ["--mark-finding", "--mark-lost", "--mark-path"]) least(colour(mark), colour("--bg"), 3);
+    for (const mark of ["--mark-finding", "--mark-lost", "--mark-path", "--mark-slow"]) least(colour(mark), colour("--bg"), 3);
   }
 });
 

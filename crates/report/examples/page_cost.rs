@@ -80,7 +80,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         timeline.lanes.len()
     );
     say("second look", time, counts)?;
-    let (json, time) = least(runs, || Ok(report::timeline_data::json(&timeline)))?;
+    let (json, time) = least(runs, || {
+        Ok(report::timeline_data::json(&timeline, picture.all_paths()))
+    })?;
     say("JSON", time, format!(": {} bytes", json.len()))?;
     for level in [1, 2, 3, 6] {
         let (packed, time) = least(runs, || Ok(compress_to_vec(json.as_bytes(), level)))?;

@@ -5,11 +5,13 @@ All times are integers: the beginning is the recording's clock as decimal text, 
 numbers hold, and everything else is relative to it or to what stands before it, so that the text is small and
 compresses well. Lists are flat for the same reason. A cell is either a stretch, `gap, length, kind, what, behind, cpu`,
 or the sum of several, `gap, length, -n, count, kind1, ns1 .. kindN, nsN`, whose times add up to its length. Names are
-numbers in `names`.
+numbers in `names`. Marks of a path have the total from which on its instances are slow, where any are.
 */
 
+use std::collections::HashMap;
 use std::fmt::Write;
 
+use ::paths::PathReport;
 use analysis::{
     Cell, KINDS, LaneGroup, OUTSIDE, TimelineLane, TimelineMarks, TimelineReport, TimelineWindow,
 };
@@ -19,8 +21,16 @@ use render::neutral;
 const VERSION: u32 = 1;
 
 /// Returns the data of a recording's timeline: `picture.timeline` of a picture that was asked for it, after
-/// `Input::details` has put what is of interest into it.
-pub fn json(timeline: &TimelineReport) -> String {
+/// `Input::details` has put what is of interest into it. `paths` are the picture's, which say what is slow.
+pub fn json<'p>(
+    timeline: &TimelineReport,
+    paths: impl IntoIterator<Item = &'p PathReport>,
+) -> String {
+    let slow = paths.into_iter().filter_map(|path| {
+        let slow = path.slow.as_ref().filter(|slow| slow.count > 0)?;
+        Some((format!("path:{}", path.name), slow.threshold_ns))
+    });
+    let slow: HashMap<String, u64> = slow.collect();
     let mut out = String::new();
     let _ = write!(
         out,
@@ -38,7 +48,7 @@ pub fn json(timeline: &TimelineReport) -> String {
     });
     out.push_str(",\"marks\":");
     list(&mut out, &timeline.marks, |out, one| {
-        marks(out, one, timeline.begin);
+        marks(out, one, slow.get(&one.id), timeline.begin);
     });
     out.push_str(",\"windows\":");
     list(&mut out, &timeline.windows, |out, one| {
@@ -190,10 +200,13 @@ fn lane(out: &mut String, lane: &TimelineLane, begin: u64) {
     out.push_str("]}");
 }
 
-fn marks(out: &mut String, marks: &TimelineMarks, begin: u64) {
+fn marks(out: &mut String, marks: &TimelineMarks, slow_ns: Option<&u64>, begin: u64) {
     out.push('{');
     member(out, "id", &marks.id);
     member(out, "label", &marks.label);
+    if let Some(slow_ns) = slow_ns {
+        let _ = write!(out, "\"slow_ns\":{slow_ns},");
+    }
     out.push_str("\"marks\":[");
     let mut at = begin;
     for mark in &marks.marks {
@@ -269,7 +282,7 @@ mod tests {
 
     #[test]
     fn nothing_is_a_document_too() {
-        let document: Value = serde_json::from_str(&json(&TimelineReport::default())).unwrap();
+        let document: Value = serde_json::from_str(&json(&TimelineReport::default(), [])).unwrap();
         assert_eq!(document["version"], 1);
         assert_eq!(document["begin_ns"], "0");
         assert_eq!(document["names"], serde_json::json!(["", "…"]));
@@ -312,7 +325,7 @@ mod tests {
             ],
             more: 0,
         });
-        let text = json(&timeline);
+        let text = json(&timeline, []);
         assert!(!text.contains('\n') && !text.contains('\x1b') && !text.contains('\u{202e}'));
         let document: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(document["begin_ns"], (u64::MAX - 1000).to_string());

@@ -80,7 +80,7 @@ fn the_json_says_the_same() {
         let mut picture = taken.picture;
         details(&input, &mut picture);
         let timeline = picture.timeline.as_ref().expect("it was asked for");
-        let text = report::timeline_data::json(timeline);
+        let text = report::timeline_data::json(timeline, picture.all_paths());
         let document: Value = serde_json::from_str(&text).expect("JSON");
         let name = &case.name;
         failures.check(
@@ -123,6 +123,13 @@ fn the_json_says_the_same() {
         {
             let list = marks["marks"].as_array().map_or(&[][..], Vec::as_slice);
             failures.equal(name, &list.len(), &(5 * of.marks.len()));
+            let path = picture.all_paths();
+            let path = { path }.find(|path| format!("path:{}", path.name) == of.id);
+            let slow = path.and_then(|path| path.slow.as_ref());
+            let slow_ns = slow
+                .filter(|slow| slow.count > 0)
+                .map(|slow| slow.threshold_ns);
+            failures.equal(name, &marks["slow_ns"].as_u64(), &slow_ns);
             let counts = list.chunks(5).filter_map(|mark| mark[2].as_u64());
             failures.equal(
                 name,

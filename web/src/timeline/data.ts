@@ -44,6 +44,8 @@ export interface Marks {
   of: Float64Array;
   max: Float64Array;
   what: Int32Array;
+  /** From which time on they are slow; infinite where none is. */
+  slow: number;
 }
 
 /** A piece of the recording whose single events were kept. */
@@ -82,7 +84,7 @@ interface Written {
   names: string[];
   kinds: Kind[];
   lanes: { id: string; group: string; label: string; detail?: string; vm?: string; cells: number[] }[];
-  marks: { id: string; label: string; marks: number[] }[];
+  marks: { id: string; label: string; slow_ns?: number; marks: number[] }[];
   windows: { begin: number; end: number; why: string; events: number[] }[];
   notes: string[];
 }
@@ -150,12 +152,12 @@ function cellsOf(written: readonly number[]): Cells {
   return cells;
 }
 
-function marksOf(id: string, label: string, written: readonly number[]): Marks {
+function marksOf({ id, label, slow_ns, marks: written }: Written["marks"][number]): Marks {
   const count = Math.floor(written.length / 5);
   const column = (at: number): Float64Array => Float64Array.from({ length: count }, (_, i) => written[5 * i + at] as number);
   const begin = column(0);
   for (let i = 1; i < count; i++) begin[i] = (begin[i] as number) + (begin[i - 1] as number);
-  return { id, label, count, begin, length: column(1), of: column(2), max: column(3), what: Int32Array.from(column(4)) };
+  return { id, label, count, begin, length: column(1), of: column(2), max: column(3), what: Int32Array.from(column(4)), slow: slow_ns ?? Infinity };
 }
 
 function windowOf(window: Written["windows"][number]): Window {
@@ -188,7 +190,7 @@ export function read(json: string): Data {
       vm: lane.vm ?? "",
       cells: cellsOf(lane.cells),
     })),
-    marks: written.marks.map((line) => marksOf(line.id, line.label, line.marks)),
+    marks: written.marks.map(marksOf),
     windows: written.windows.map(windowOf),
     notes: written.notes,
   };

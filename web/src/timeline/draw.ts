@@ -5,6 +5,7 @@ import type { Palette } from "./palette.js";
 import { Letters } from "./labels.js";
 import { box, fill, hatch, lane as drawLane, type Raster } from "./raster.js";
 import type { Row } from "./rows.js";
+import { draw as drawPoints, isScatter } from "./scatter.js";
 import { columns, firstAbove, type States, statesOf } from "./sums.js";
 import { name } from "./tell.js";
 import type { Tick } from "./ticks.js";
@@ -201,6 +202,11 @@ export class Painter {
 
   private marks(context: CanvasRenderingContext2D, scene: Scene, row: Row, marks: Marks): void {
     const { view, width, palette, scroll } = scene;
+    if (isScatter(marks)) {
+      const chosen = scene.chosen?.line === row.index ? scene.chosen.index : -1;
+      drawPoints(context, marks, { top: row.top - scroll, high: row.height }, view, width, palette, chosen);
+      return;
+    }
     const top = row.top - scroll + 2;
     const high = row.height - 4;
     context.fillStyle = this.colourOf(palette, marks.id);
@@ -301,7 +307,8 @@ export class Painter {
     context.fillRect(Math.round(x), 0, 1, height);
     context.globalAlpha = 1;
     const row = scene.rows[cursor.row];
-    if (!row) return;
+    // A mark that is chosen stands out itself.
+    if (!row || (row.type === "marks" && scene.chosen?.line === row.index)) return;
     const y = row.top - scroll + row.height / 2;
     context.strokeStyle = palette.text;
     context.beginPath();

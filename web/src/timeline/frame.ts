@@ -8,6 +8,7 @@ export interface Actions {
   zoom(factor: number): void;
   fit(): void;
   mark(step: number): void;
+  slow(step: number): void;
   link(): string;
   toSelection(): void;
   clear(): void;
@@ -23,6 +24,7 @@ const KEYS: readonly (readonly [string, string])[] = [
   ["click, ↑ ↓", "choose a lane; the line above the picture says what is there"],
   [", and .", "the stretch before, the next one; Enter zooms to it"],
   ["N P", "next and previous mark"],
+  ["J K", "next and previous slow instance of a path"],
 ];
 
 /** The elements of a timeline, made once. */
@@ -41,7 +43,7 @@ export class Frame {
   readonly body = make("div", { class: "tl-frame" });
   readonly selectionTools = make("span", { class: "tl-selection", hidden: "" });
 
-  constructor(host: HTMLElement, actions: Actions, recording: number) {
+  constructor(host: HTMLElement, actions: Actions, recording: number, hasSlow: boolean) {
     const help = `timeline-keys-${recording}`;
     this.plot = make(
       "div",
@@ -53,13 +55,16 @@ export class Frame {
       " ",
       button("Clear", () => actions.clear(), { class: "small", "aria-label": "Clear the selection" }),
     );
+    const slow = button("◂ Slow", () => actions.slow(-1), { "aria-label": "Previous slow instance", title: "Previous slow instance (K)" });
+    const slower = button("Slow ▸", () => actions.slow(1), { "aria-label": "Next slow instance", title: "Next slow instance (J)" });
     this.tools.append(
       button("+", () => actions.zoom(0.5), { "aria-label": "Zoom in", title: "Zoom in (W, +)" }),
       button("−", () => actions.zoom(2), { "aria-label": "Zoom out", title: "Zoom out (S, -)" }),
       button("Fit", () => actions.fit(), { title: "Show the whole recording (0)" }),
       button("◂ Mark", () => actions.mark(-1), { "aria-label": "Previous mark", title: "Previous mark (P)" }),
       button("Mark ▸", () => actions.mark(1), { "aria-label": "Next mark", title: "Next mark (N)" }),
-      copier("Copy link", () => actions.link()),
+      ...(hasSlow ? [slow, slower] : []),
+      copier("Copy link", () => actions.link(), { class: "tl-link" }),
       this.selectionTools,
       this.range,
     );

@@ -3,6 +3,7 @@
 import { make } from "../dom.js";
 import type { Data } from "./data.js";
 import type { Palette } from "./palette.js";
+import { isScatter } from "./scatter.js";
 
 const TITLES: Record<string, string> = { vcpu: "vCPUs", guest: "Guests", thread: "Threads", cpu: "CPUs", all: "All" };
 const [WIDTH, HEIGHT] = [22, 14];
@@ -12,7 +13,7 @@ export function legend(data: Data, palette: Palette): HTMLElement[] {
   const step = palette.size / 8;
   const hasGuests = data.lanes.some((lane) => lane.group === "guests");
   const groups = [...new Set(data.kinds.map((kind) => kind.of))].filter((of) => of !== "guest" || hasGuests);
-  return groups.map((of) => {
+  const parts = groups.map((of) => {
     const list = make("ul", { "aria-label": `States of ${TITLES[of] ?? of}` });
     data.kinds.forEach((kind, index) => {
       const look = palette.looks[index];
@@ -41,4 +42,17 @@ export function legend(data: Data, palette: Palette): HTMLElement[] {
     });
     return make("div", { class: "tl-legend-part" }, make("span", { class: "soft" }, `${TITLES[of] ?? of}:`), list);
   });
+  return data.marks.some(isScatter) ? [...parts, points(data)] : parts;
+}
+
+/** What points of paths are. */
+function points(data: Data): HTMLElement {
+  const list = make("ul", { "aria-label": "Points of paths" });
+  const item = (glyph: string, look: string, text: string): void => {
+    list.append(make("li", {}, make("span", { class: `glyph ${look}`, "aria-hidden": "true" }, glyph), text));
+  };
+  item("■", "path", "one instance: the higher, the longer it took (logarithmic)");
+  item("□", "path", "several instances, at the longest of them");
+  if (data.marks.some((marks) => Number.isFinite(marks.slow))) item("◆", "slow", "slow: above the dashed line (hollow: one of several)");
+  return make("div", { class: "tl-legend-part" }, make("span", { class: "soft" }, "Paths:"), list);
 }

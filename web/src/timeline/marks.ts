@@ -8,18 +8,20 @@ export interface MarkAt {
   index: number;
 }
 
-/** All marks in the order of time. */
+/** Marks in the order of time: all, or those that are asked for. */
 export class MarkList {
   readonly list: readonly (MarkAt & { time: number })[];
 
-  constructor(data: Data) {
+  constructor(data: Data, has: (marks: Marks, index: number) => boolean = () => true) {
     const found = data.marks.flatMap((marks, line) => [...marks.begin].map((time, index) => ({ time, line, index })));
-    this.list = found.sort((a, b) => a.time - b.time || a.line - b.line || a.index - b.index);
+    const asked = found.filter(({ line, index }) => has(data.marks[line] as Marks, index));
+    this.list = asked.sort((a, b) => a.time - b.time || a.line - b.line || a.index - b.index);
   }
 
-  position(mark: MarkAt): number | undefined {
-    const at = this.list.findIndex(({ line, index }) => line === mark.line && index === mark.index);
-    return at < 0 ? undefined : at;
+  /** Where to go from a mark, or from a time where none is chosen; nothing beyond the first and the last. */
+  from(mark: MarkAt | undefined, time: number, by: number): number {
+    const at = mark ? this.list.findIndex(({ line, index }) => line === mark.line && index === mark.index) : -1;
+    return at < 0 ? this.near(time, by) : at + by;
   }
 
   /** The first mark after a time, or the last one before it. */

@@ -86,6 +86,7 @@ export interface Palette {
   mark: string;
   lost: string;
   path: string;
+  slow: string;
   select: string;
 }
 
@@ -129,6 +130,7 @@ export function palette(kinds: readonly Kind[], element: Element, fine: boolean)
     mark: named("--mark-finding", "#b00020"),
     lost: named("--mark-lost", "#7a0070"),
     path: named("--mark-path", "#004a9f"),
+    slow: named("--mark-slow", "#a5311a"),
     select: named("--accent", "#0b57d0"),
   };
 }

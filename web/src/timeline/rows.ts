@@ -1,6 +1,7 @@
 // What stands above what: groups, their lanes, and lines of markers.
 
 import type { Data } from "./data.js";
+import { isScatter, rangeText } from "./scatter.js";
 
 /** A row. `index` is that of the lane or the line of markers. */
 export interface Row {
@@ -15,6 +16,8 @@ export interface Row {
 }
 
 const HEIGHT = { group: 22, lane: 22, marks: 18, events: 18 } as const;
+/** Points need room upwards. */
+const SCATTER = 46;
 
 /** The group whose row folds a lane: what a guest did stands below its vCPU. */
 export function foldOf(group: string): string {
@@ -28,15 +31,18 @@ export function rows(data: Data, folded: ReadonlySet<string>): Row[] {
   const out: Row[] = [];
   let top = 0;
   const push = (row: Pick<Row, "type" | "group" | "label"> & Partial<Row>): void => {
-    const height = HEIGHT[row.type];
-    out.push({ detail: "", index: -1, lanes: [], ...row, top, height });
-    top += height;
+    const made = { detail: "", index: -1, lanes: [], height: HEIGHT[row.type], ...row, top };
+    out.push(made);
+    top += made.height;
   };
   const strays = data.windows.some((window) => window.lane.some((lane) => lane < 0));
   if (data.marks.length > 0 || strays) {
     push({ type: "group", group: "marks", label: "Marks" });
     if (!folded.has("marks")) {
-      data.marks.forEach((line, index) => push({ type: "marks", group: "marks", label: line.label, index }));
+      data.marks.forEach((line, index) => {
+        const points = isScatter(line) ? { height: SCATTER, detail: rangeText(line, data.nanoseconds) } : {};
+        push({ type: "marks", group: "marks", label: line.label, index, ...points });
+      });
       if (strays) push({ type: "events", group: "marks", label: "other events", detail: "events of no lane, where single events were kept" });
     }
   }

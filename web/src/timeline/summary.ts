@@ -4,6 +4,7 @@ import { all, make, unfold } from "../dom.js";
 import { counted, duration, share } from "../format.js";
 import { equip } from "../tables.js";
 import type { Data } from "./data.js";
+import { crowd, isScatter } from "./scatter.js";
 import { firstAbove, sums } from "./sums.js";
 import { name } from "./tell.js";
 import { clock } from "./ticks.js";
@@ -24,6 +25,7 @@ export class Summary {
   readonly element = make("div", { class: "tl-summary" });
   private readonly tables = new Map<string, { table: HTMLTableElement; kinds: number[]; lanes: number[] }>();
   private hadEvents = false;
+  private readonly paths: HTMLTableElement | undefined;
   private readonly events: { table: HTMLTableElement; note: HTMLElement } | undefined;
 
   constructor(
@@ -34,6 +36,7 @@ export class Summary {
       const lanes = data.lanes.flatMap((lane, index) => (lane.group === group ? [index] : []));
       this.tables.set(group, { table: this.group(group, lanes, recording), kinds: this.kindsOf(lanes), lanes });
     }
+    if (data.marks.some(isScatter)) this.paths = this.pathTable(recording);
     if (data.windows.some((window) => window.count > 0)) this.events = this.eventTable(recording);
   }
 
@@ -71,6 +74,44 @@ export class Summary {
     return table;
   }
 
+  private pathTable(recording: number): HTMLTableElement {
+    const table = make("table", { class: "data", "data-name": `timeline-paths-${recording}` }, make("caption"));
+    table.append(
+      head([
+        ["path", "text", "path"],
+        ["instances", "count", "count"],
+        ["slow ones", "text", "slow_count"],
+        ["slow from", "ns", "slow_from_ns"],
+        ["longest", "ns", "longest_ns"],
+      ]),
+      make("tbody"),
+    );
+    table.setAttribute("data-command", "trapline paths REC");
+    this.folded("Paths: instances that began in what is shown", table, false);
+    return table;
+  }
+
+  private updatePaths(from: number, to: number, range: string, command: string): void {
+    const { data, paths: table } = this;
+    if (!table) return;
+    const body = make("tbody");
+    const time = (ns: number | undefined): HTMLTableCellElement =>
+      ns === undefined ? make("td", { class: "none" }, "-") : make("td", { "data-v": String(ns) }, duration(ns, data.nanoseconds));
+    for (const marks of data.marks) {
+      if (!isScatter(marks)) continue;
+      const sum = crowd(marks, from, to);
+      const isKnown = Number.isFinite(marks.slow);
+      const row = make("tr", {}, make("th", { scope: "row" }, marks.label), make("td", { "data-v": String(sum.count) }, String(sum.count)));
+      row.append(make("td", {}, isKnown ? `${sum.exact ? "" : "at least "}${sum.slow}` : "-"));
+      row.append(time(isKnown ? marks.slow : undefined), time(sum.count > 0 ? sum.longest : undefined));
+      body.append(row);
+    }
+    table.tBodies[0]?.replaceWith(body);
+    if (table.caption) table.caption.textContent = `Paths, instances that began in what is ${range}`;
+    if (command) table.setAttribute("data-command", command);
+    for (const one of all("th[aria-sort]", table)) one.removeAttribute("aria-sort");
+  }
+
   private eventTable(recording: number): { table: HTMLTableElement; note: HTMLElement } {
     const table = make("table", { class: "data", "data-name": `timeline-events-${recording}` }, make("caption"));
     table.append(
@@ -91,10 +132,12 @@ export class Summary {
   }
 
   /** Fills the tables again. */
-  update(from: number, to: number, isSelection: boolean, command: string): void {
+  update(from: number, to: number, isSelection: boolean, commands: { vcpus: string; paths: string }): void {
     const { data } = this;
     const text = (time: number): string => clock(data.begin, time, data.nanoseconds);
     const range = `${isSelection ? "selected" : "shown"}: ${text(from)} to ${text(to)}, ${duration(to - from, data.nanoseconds)}`;
+    const times = ` --time ${text(from)},${text(to)}`;
+    this.updatePaths(from, to, range, commands.paths && commands.paths + times);
     for (const [group, { table, kinds, lanes }] of this.tables) {
       const body = make("tbody");
       let isExact = true;
@@ -116,7 +159,7 @@ export class Summary {
       table.tBodies[0]?.replaceWith(body);
       const about = isExact ? "" : "; where an end of it is within a sum, that sum's states are taken to be spread evenly";
       if (table.caption) table.caption.textContent = `${TITLES[group] ?? group}, ${range}${about}`;
-      if (group === "vcpus" && command) table.setAttribute("data-command", `${command} --time ${text(from)},${text(to)}`);
+      if (group === "vcpus" && commands.vcpus) table.setAttribute("data-command", commands.vcpus + times);
       for (const one of all("th[aria-sort]", table)) one.removeAttribute("aria-sort");
     }
     this.updateEvents(from, to, range);

@@ -2,6 +2,7 @@
 
 import { counted, duration, share } from "../format.js";
 import type { Data, Lane } from "./data.js";
+import { aroundText, isScatter, isSlow } from "./scatter.js";
 import { add, cellAt, firstAbove, type Sum } from "./sums.js";
 import { clock } from "./ticks.js";
 
@@ -84,16 +85,25 @@ export function lanes(data: Data, which: readonly number[], label: string, time:
   return { head, lines: [...parts(data, sum), between(data, from, to)] };
 }
 
-/** Says what a mark is. */
-export function mark(data: Data, line: number, i: number): Told {
+/** Says what a mark is, and what lies around it where `unit` says what time a pixel is. */
+export function mark(data: Data, line: number, i: number, unit = 0): Told {
   const marks = data.marks[line];
   if (!marks) return { head: "", lines: [] };
   const [begin, length] = [marks.begin[i] as number, marks.length[i] as number];
   const [of, max, what] = [marks.of[i] as number, marks.max[i] as number, name(data, marks.what[i] as number)];
   const lines = [length > 0 ? between(data, begin, begin + length) : `at ${clock(data.begin, begin, data.nanoseconds)}`];
   if (what) lines.unshift(what);
-  if (of > 1) lines.push(`${counted(of, "mark")} here${max > 0 ? `, the longest ${duration(max, data.nanoseconds)}` : ""}`);
-  return { head: marks.label, lines };
+  if (!isScatter(marks)) {
+    if (of > 1) lines.push(`${counted(of, "mark")} here${max > 0 ? `, the longest ${duration(max, data.nanoseconds)}` : ""}`);
+    return { head: marks.label, lines };
+  }
+  const slow = isSlow(marks, i);
+  if (slow) lines.push(`slow: ${duration(marks.slow, data.nanoseconds)} or more`);
+  if (of > 1) lines.push(`${counted(of, "instance")} kept as one point, as high as the longest: ${duration(max, data.nanoseconds)}`);
+  const around = unit > 0 ? aroundText(marks, i, unit, data.nanoseconds) : undefined;
+  if (around) lines.push(around);
+  const one = slow ? "a slow instance" : "an instance";
+  return { head: `${marks.label}: ${of > 1 ? `${counted(of, "instance")}${slow ? ", at least 1 slow" : ""}` : one}`, lines };
 }
 
 /** As one sentence, for the line above the picture. */

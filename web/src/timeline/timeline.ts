@@ -12,6 +12,7 @@ import { legend } from "./legend.js";
 import { MarkList, markAt } from "./marks.js";
 import { type Palette, palette } from "./palette.js";
 import { foldOf, height, type Row, rowAt, rows } from "./rows.js";
+import { isScatter, isSlow, pointAt } from "./scatter.js";
 import { Overview, ruler, sized } from "./strip.js";
 import { Summary } from "./summary.js";
 import { cellAt, firstAbove, sums } from "./sums.js";
@@ -38,6 +39,7 @@ export class Timeline {
   private readonly strip: Overview;
   private readonly summary: Summary;
   private readonly marks: MarkList;
+  private readonly slow: MarkList;
   private readonly folded = new Set<string>();
   private rows: Row[] = [];
   private colours: Palette | undefined;
@@ -45,6 +47,8 @@ export class Timeline {
   private cursor: Cursor | undefined;
   private selection: [number, number] | undefined;
   private chosen: { line: number; index: number } | undefined;
+  /** What is shown beside the cursor that keys moved, as the pointer shows it. */
+  private beside: Told | undefined;
   private readonly redraw = eachFrame(() => this.draw());
   private readonly settle = settled(() => this.settled(), 200);
   private touched = false;
@@ -58,6 +62,7 @@ export class Timeline {
     this.painter = new Painter(data);
     this.strip = new Overview(data);
     this.marks = new MarkList(data);
+    this.slow = new MarkList(data, isSlow);
     this.summary = new Summary(data, recording);
     this.frame = new Frame(
       host,
@@ -65,18 +70,20 @@ export class Timeline {
         zoom: (factor) => this.zoom(factor),
         fit: () => this.fit(),
         mark: (step) => this.toMark(step),
+        slow: (step) => this.toSlow(step),
         link: () => this.link(),
         toSelection: () => this.toSelection(),
         clear: () => this.select(undefined),
       },
       recording,
+      this.slow.list.length > 0,
     );
     host.append(this.summary.element);
     for (const note of data.notes) host.append(make("p", { class: "note" }, note));
     const input = new Input(this.frame.plot, this.frame.scroll, this.view, {
       moved: () => this.moved(),
       hover: (x, y) => this.hover(x, y),
-      leave: () => this.frame.showTip(undefined, 0, 0),
+      leave: () => this.hide(),
       click: (x, y) => this.click(x, y),
       fit: () => this.fit(),
       selected: (from, to) => this.select([from, to]),
@@ -216,6 +223,7 @@ export class Timeline {
     const press = (): void => this.choose(index);
     const text = make("span", {}, row.label);
     const made = make("button", { type: "button", class: `tl-row ${row.type}`, tabindex: "-1", title: [row.label, row.detail].filter(Boolean).join(": ") }, text);
+    if (isScatter(row.type === "marks" ? this.data.marks[row.index] : undefined)) made.classList.add("scatter");
     if (row.detail) made.append(" ", make("span", { class: "soft" }, row.detail));
     if (row.type === "lane") {
       made.dataset["lane"] = this.data.lanes[row.index]?.id ?? "";
@@ -233,14 +241,16 @@ export class Timeline {
     else if (row.top + row.height > scroll.scrollTop + scroll.clientHeight) scroll.scrollTop = row.top + row.height + 22 - scroll.clientHeight;
   }
 
-  /** Puts the cursor on a row. */
-  private choose(index: number, time?: number): void {
+  /** Puts the cursor on a row. `byKey`: what is there is shown beside it too. */
+  private choose(index: number, time?: number, byKey = false): void {
     const { view } = this;
     const before = this.cursor?.time;
     const isNear = before !== undefined && before >= view.from && before <= view.to;
     this.cursor = { row: index, time: time ?? (isNear ? before : (view.from + view.to) / 2) };
     this.revealRow(index);
-    this.say(this.told(index, this.cursor.time));
+    const told = this.told(index, this.cursor.time);
+    this.say(told);
+    this.showBeside(byKey ? told : undefined);
     this.redraw();
   }
 
@@ -250,13 +260,20 @@ export class Timeline {
     return this.view.span / Math.max(1, this.frame.plot.clientWidth);
   }
 
+  /** The mark at a row and a time, and, where points have heights, `y` pixels below the row's top. */
+  private markAt(row: Row, time: number, y?: number): number | undefined {
+    const marks = this.data.marks[row.index];
+    if (marks && y !== undefined && isScatter(marks)) return pointAt(marks, { top: row.top, high: row.height }, time, y, this.unit);
+    return markAt(marks, time, this.unit);
+  }
+
   /** What is at a row and a time. */
-  private told(index: number, time: number): Told | undefined {
+  private told(index: number, time: number, y?: number): Told | undefined {
     const row = this.rows[index];
     if (!row) return undefined;
     if (row.type === "marks") {
-      const found = markAt(this.data.marks[row.index], time, this.unit);
-      return found === undefined ? undefined : tellMark(this.data, row.index, found);
+      const found = this.markAt(row, time, y);
+      return found === undefined ? undefined : tellMark(this.data, row.index, found, this.unit);
     }
     if (row.type === "events") return tellEvent(this.data, eventAt(this.data, -1, time, 4 * this.unit));
     const stands = row.lanes.length > 0 && (row.type === "lane" || this.folded.has(row.group));
@@ -271,14 +288,43 @@ export class Timeline {
   private hover(x: number, y: number): void {
     const row = rowAt(this.rows, y);
     const time = this.view.time(x, this.frame.plot.clientWidth);
-    let told = row ? this.told(this.rows.indexOf(row), time) : undefined;
+    let told = row ? this.told(this.rows.indexOf(row), time, y - row.top) : undefined;
     // The foot of a lane has its single events.
     if (row?.type === "lane" && y > row.top + row.height - 8) {
       told = tellEvent(this.data, eventAt(this.data, row.index, time, 3 * this.unit)) ?? told;
     }
+    this.beside = undefined;
+    this.tip(told, x, y);
+  }
+
+  /** Shows a text beside a place of the plot. */
+  private tip(told: Told | undefined, x: number, y: number): void {
     const box = this.frame.body.getBoundingClientRect();
     const plot = this.frame.plot.getBoundingClientRect();
     this.frame.showTip(told, x + plot.left - box.left, y + plot.top - box.top);
+  }
+
+  private hide(): void {
+    this.beside = undefined;
+    this.frame.showTip(undefined, 0, 0);
+  }
+
+  /** Shows a text beside the cursor, where it stays until something else is chosen or the cursor is out of sight. */
+  private showBeside(told: Told | undefined): void {
+    this.hide();
+    this.beside = told;
+    this.redraw();
+  }
+
+  /** Puts what is shown beside the cursor to where the cursor is now. */
+  private follow(): void {
+    const { cursor, frame, view } = this;
+    const row = this.rows[cursor?.row ?? -1];
+    if (!this.beside || !cursor || !row) return;
+    const y = row.top + row.height / 2;
+    const at = y - frame.scroll.scrollTop;
+    const shows = cursor.time >= view.from && cursor.time <= view.to && at >= 0 && at <= frame.scroll.clientHeight;
+    this.tip(shows ? this.beside : undefined, view.x(cursor.time, frame.plot.clientWidth), y);
   }
 
   private click(x: number, y: number): void {
@@ -287,7 +333,7 @@ export class Timeline {
     if (!row) return;
     const time = this.view.time(x, this.frame.plot.clientWidth);
     if (row.type === "marks") {
-      const index = markAt(this.data.marks[row.index], time, this.unit);
+      const index = this.markAt(row, time, y - row.top);
       this.chosen = index === undefined ? undefined : { line: row.index, index };
     }
     this.choose(this.rows.indexOf(row), time);
@@ -323,6 +369,8 @@ export class Timeline {
       ".": () => this.stretch(1),
       n: () => this.toMark(1),
       p: () => this.toMark(-1),
+      j: () => this.toSlow(1),
+      k: () => this.toSlow(-1),
       f: () => this.closer(),
       Enter: () => this.closer(),
       Escape: () => this.clear(),
@@ -339,7 +387,7 @@ export class Timeline {
       this.marked.clear();
       this.layout();
     }
-    this.frame.showTip(undefined, 0, 0);
+    this.hide();
     this.select(undefined);
   }
 
@@ -347,7 +395,7 @@ export class Timeline {
   private step(by: number): void {
     let at = this.cursor ? this.cursor.row + by : by > 0 ? 0 : this.rows.length - 1;
     while (this.rows[at]?.type === "group" && !this.folded.has(this.rows[at]?.group ?? "")) at += by;
-    if (this.rows[at]) this.choose(at);
+    if (this.rows[at]) this.choose(at, undefined, true);
   }
 
   /** To the stretch before or after the cursor, in its lane. */
@@ -364,7 +412,9 @@ export class Timeline {
     this.view.reveal(time);
     this.touched = true;
     this.cursor = { row: this.cursor.row, time };
-    this.say(cell(this.data, lane, next));
+    const told = cell(this.data, lane, next);
+    this.say(told);
+    this.showBeside(told);
     this.shown();
   }
 
@@ -383,15 +433,31 @@ export class Timeline {
   }
 
   private toMark(by: number): void {
-    const now = this.chosen ? this.marks.position(this.chosen) : undefined;
-    const next = now === undefined ? this.marks.near((this.view.from + this.view.to) / 2, by) : now + by;
-    const mark = this.marks.list[next];
+    this.along(this.marks, "mark", by);
+  }
+
+  private toSlow(by: number): void {
+    this.along(this.slow, "slow instance", by);
+  }
+
+  /** To the next of a list of marks, or the one before. */
+  private along(marks: MarkList, what: string, by: number): void {
+    const { list } = marks;
+    // From a mark of another list, where it shows; else the first or the last that shows.
+    const { chosen, view } = this;
+    const begin = chosen ? this.data.marks[chosen.line]?.begin[chosen.index] : undefined;
+    const shows = begin !== undefined && begin >= view.from && begin <= view.to;
+    const next = marks.from(chosen, shows ? begin : by > 0 ? view.from : view.to, by);
+    const mark = list[next];
     if (!mark) {
-      this.frame.status.textContent = this.marks.list.length === 0 ? "There are no marks" : by > 0 ? "This was the last mark" : "This was the first mark";
+      this.frame.status.textContent = list.length === 0 ? `There is no ${what}` : `This was the ${by > 0 ? "last" : "first"} ${what}`;
       return;
     }
     this.gotoMark(mark.line, mark.index);
-    this.frame.status.textContent = `Mark ${next + 1} of ${this.marks.list.length}: ${sentence(tellMark(this.data, mark.line, mark.index))}`;
+    const told = tellMark(this.data, mark.line, mark.index, this.unit);
+    const name = `${what.slice(0, 1).toUpperCase()}${what.slice(1)}`;
+    this.frame.status.textContent = `${name} ${next + 1} of ${list.length}: ${sentence(told)}`;
+    this.showBeside(told);
   }
 
   private gotoMark(line: number, index: number): void {
@@ -480,6 +546,8 @@ export class Timeline {
     const high = Math.min(frame.scroll.clientHeight, height(this.rows));
     if (!colours || width <= 0) return;
     const ratio = window.devicePixelRatio || 1;
+    // Beside a scroll bar the lanes are narrower than what is above them, and times have to stand above each other.
+    for (const canvas of [frame.overview, frame.ruler]) canvas.style.width = `${width}px`;
     const lines: Tick[] = ticks(data.begin, view.from, view.to, width / 120, data.nanoseconds);
     this.strip.draw(frame.overview, view, colours, width, frame.overview.clientHeight, ratio);
     ruler(frame.ruler, data, view, lines, this.selection, colours, width, frame.ruler.clientHeight, ratio);
@@ -501,6 +569,7 @@ export class Timeline {
     };
     if (context) this.painter.draw(context, scene);
     frame.range.textContent = this.rangeText();
+    this.follow();
     this.lastFrameMs = performance.now() - start;
     this.frames++;
   }
@@ -508,14 +577,17 @@ export class Timeline {
   /** What is slower than a frame, when the view has come to rest. */
   private settled(): void {
     const [from, to] = this.selection ?? [this.view.from, this.view.to];
-    this.summary.update(from, to, this.selection !== undefined, this.command());
+    const commands = { vcpus: this.command("vcpus"), paths: this.command("paths") };
+    this.summary.update(from, to, this.selection !== undefined, commands);
     if (this.touched) replaceHash(this.hash());
   }
 
-  /** The command that sums states up, as the page has it for this recording. */
-  private command(): string {
-    const tables = all("#vcpus table.data[data-command]");
-    const found = tables.map((table) => table.getAttribute("data-command") ?? "").filter((text) => /^trapline vcpus /.test(text) && !/ --time/.test(text));
-    return found[this.recording] ?? (this.recording === 0 ? "trapline vcpus REC" : "");
+  /** The command that prints what a section has, as the page has it for this recording. */
+  private command(name: "vcpus" | "paths"): string {
+    const texts = all(`#${name} table.data[data-command]`).map((table) => table.getAttribute("data-command") ?? "");
+    const ofAll = texts.filter((text) => text.startsWith(`trapline ${name} `) && !/ --time/.test(text));
+    // A path's table has that path alone; without its name all are printed.
+    const found = [...new Set(ofAll.map((text) => text.replace(/ --path ('[^']*'|\S+)/, "")))];
+    return found[this.recording] ?? (this.recording === 0 ? `trapline ${name} REC` : "");
   }
 }

@@ -1,7 +1,7 @@
 //! From what was collected to lanes with names.
 
 use devices::AddressNames;
-use model::{SeenEvents, State, Vm, vm_names};
+use model::{NamedRole, SeenEvents, State, Vm, vm_names};
 use paths::{PathReport, Paths};
 use rustc_hash::FxHashMap;
 
@@ -261,7 +261,14 @@ impl LaneBuilder<'_> {
                 continue;
             };
             one.lane.fit(cap, &as_is);
-            let of_vm = |vm: &Vm| vm.is_of(tid) || thread.pid.is_some() && vm.pid == thread.pid;
+            // Workers of the kernel that serve one VM are named after its process.
+            let serves = match thread.named_role() {
+                NamedRole::Vhost(pid) | NamedRole::Kvm(pid) => pid,
+                _ => None,
+            };
+            let of_vm = |vm: &Vm| {
+                vm.is_of(tid) || vm.pid.is_some() && (vm.pid == thread.pid || vm.pid == serves)
+            };
             let vm = self.vms.iter().position(of_vm);
             let vm = vm.and_then(|at| self.vm_names.get(at).cloned());
             let comm = thread.comm.as_deref();

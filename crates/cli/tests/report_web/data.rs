@@ -195,7 +195,7 @@ impl Recording {
                 {"id": "findings", "label": "findings",
                  "marks": [1_000_000_000, 67_000_000, 1, 67_000_000, 4, 4_000_000_000_u64, 0, 3, 61_000_000, 3]},
                 {"id": "lost", "label": "lost events", "marks": [9_000_000_000_u64, 1_000_000, 40, 0, 0]},
-                {"id": "path:irq", "label": "irq",
+                {"id": "path:irq", "label": "irq", "slow_ns": 1_500_000,
                  "marks": [500_000_000, 2_000_000, 1, 2_000_000, 0, 3_000_000_000_u64, 1_000, 1, 1_000, 0]},
             ],
             "windows": [{"begin": 1_000_000_000, "end": 1_002_000_000, "why": HOSTILE, "events": events}],

@@ -106,6 +106,7 @@ fn recording(part: &Part) -> Recording<'_> {
         notes: flame.doubts.texts(),
         guests: &flame.guests,
     });
+    let timeline = part.picture.timeline.as_ref();
     Recording {
         name: &part.title,
         head: &part.head,
@@ -113,7 +114,7 @@ fn recording(part: &Part) -> Recording<'_> {
         diagnosis: &part.diagnosis,
         guests: &part.guests,
         flames: flames.collect(),
-        timeline: part.picture.timeline.as_ref().map(timeline_data::json),
+        timeline: timeline.map(|timeline| timeline_data::json(timeline, part.picture.all_paths())),
         examples: &part.picture.examples,
         invocation: part.invocation.clone(),
         headline: part.headline(),
