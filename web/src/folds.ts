@@ -36,7 +36,7 @@ export function start(): void {
   // On paper nothing can be opened.
   let folded: HTMLDetailsElement[] = [];
   window.addEventListener("beforeprint", () => {
-    folded = all<HTMLDetailsElement>("details.section:not([open])");
+    folded = all<HTMLDetailsElement>("details:not([open], .tl-keys, .columns-chooser)");
     for (const one of folded) one.open = true;
   });
   window.addEventListener("afterprint", () => {

@@ -5,10 +5,13 @@ import * as commands from "./commands.js";
 import { all, make } from "./dom.js";
 import * as folds from "./folds.js";
 import { parse } from "./hash.js";
+import * as overview from "./overview.js";
 import * as plots from "./plots.js";
 import * as search from "./search.js";
 import * as tables from "./tables.js";
 import { decode } from "./timeline/data.js";
+import * as ticket from "./ticket.js";
+import * as vms from "./vms.js";
 import { Timeline } from "./timeline/timeline.js";
 
 /** What tests and the curious find in `window.trapline`. */
@@ -56,7 +59,10 @@ async function start(): Promise<void> {
   plots.start();
   const made = await Promise.all(all(".timeline").map(timeline));
   exposed.timelines.push(...made.filter((one) => one !== undefined));
+  ticket.start();
   search.start(exposed.timelines);
+  overview.start(exposed.timelines);
+  vms.start(exposed.timelines);
   window.addEventListener("hashchange", () => follow(exposed.timelines));
   // A link that is pressed again leads there again, though the address stays.
   document.addEventListener("click", (event) => {

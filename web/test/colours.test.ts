@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { luminance, parseColour } from "../src/timeline/palette.js";
+import { luminance, meaningOf, parseColour } from "../src/timeline/palette.js";
 
 /** The colours of light and of dark. */
 function schemes(): Record<string, Map<string, string>> {
@@ -46,4 +46,31 @@ test("states of one kind of lane differ in colour by more than their hue, or by 
   const found = ["guest", "kernel", "user", "halted", "unknown"].map((state) => luminance(parseColour(light!.get(`--state-${state}`)!)!));
   const sorted = [...found].sort((a, b) => a - b);
   for (let at = 1; at < sorted.length; at++) assert.ok((sorted[at]! + 0.05) / (sorted[at - 1]! + 0.05) > 1.2, `${sorted}`);
+});
+
+/** The hue of a colour in degrees; nothing of one that is nearly grey. */
+function hue(text: string): number | undefined {
+  const [r, g, b] = parseColour(text)!;
+  const [most, least] = [Math.max(r, g, b), Math.min(r, g, b)];
+  if (most - least < 24) return undefined;
+  const part = most === r ? ((g - b) / (most - least)) % 6 : most === g ? (b - r) / (most - least) + 2 : (r - g) / (most - least) + 4;
+  return (part * 60 + 360) % 360;
+}
+
+test("one colour has one meaning", () => {
+  for (const [scheme, colours] of Object.entries(schemes())) {
+    const states = [...colours].filter(([name]) => name.startsWith("--state-")).map(([name, colour]) => ({ id: name.slice(8), colour }));
+    assert.equal(states.length, 21);
+    for (const a of states) {
+      for (const b of states) {
+        const isSame = meaningOf(a.id) === meaningOf(b.id);
+        if (!isSame) assert.notEqual(a.colour, b.colour, `${scheme}: ${a.id} and ${b.id}`);
+        const [x, y] = [hue(a.colour), hue(b.colour)];
+        const apart = x === undefined || y === undefined ? undefined : Math.min(Math.abs(x - y), 360 - Math.abs(x - y));
+        // Shades of one colour, and colours that are far from each other.
+        if (isSame) assert.ok((apart ?? 0) < 15 && (x === undefined) === (y === undefined), `${scheme}: ${a.id} and ${b.id}`);
+        else assert.ok(apart === undefined || apart > 25, `${scheme}: ${a.id} and ${b.id} are ${apart} degrees apart`);
+      }
+    }
+  }
 });

@@ -2,11 +2,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { align } from "../src/plots.js";
 import { find } from "../src/timeline/find.js";
-import { Letters } from "../src/timeline/labels.js";
+import { columnWidth, Letters } from "../src/timeline/labels.js";
+import { items } from "../src/timeline/legend.js";
 import { MarkList, markAt } from "../src/timeline/marks.js";
 import { luminance, parseColour, type Palette } from "../src/timeline/palette.js";
 import { box, hatch, lane as drawLane } from "../src/timeline/raster.js";
-import { height, rowAt, rows } from "../src/timeline/rows.js";
+import { foldedAtFirst, groupsOf, height, place, rowAt, rows } from "../src/timeline/rows.js";
 import { cell, eventAt, lanes, sentence } from "../src/timeline/tell.js";
 import { View } from "../src/timeline/view.js";
 import { data, type Piece } from "./support.js";
@@ -61,30 +62,68 @@ test("what is told of a stretch, of a sum and of several", () => {
   assert.equal(lanes(SAMPLE, [0, 1], "vCPUs", 2000, 1000)?.head, "vCPUs: about 4 stretches");
 });
 
-test("what a guest did stands below its vCPU and is folded with it", () => {
+test("lanes stand below their VM, guests below their vCPU, and what is of no VM after them", () => {
   const cells: number[] = [0, 10, 0, 0, 0, -1];
-  const lane = (id: string, group: string, label: string): object => ({ id, group, label, detail: "", vm: "", cells });
-  const lanes = [lane("tid-1", "vcpus", "vCPU 0"), lane("guest-tid-1", "guests", "guest of vCPU 0"), lane("tid-2", "vcpus", "vCPU 1"), lane("cpu-0", "cpus", "CPU 0")];
-  const some = data([], { lanes });
-  const labels = (folded: string[]): string[] => rows(some, new Set(folded)).map((row) => row.label);
-  assert.deepEqual(labels([]), ["vCPUs (2)", "vCPU 0", "guest of vCPU 0", "vCPU 1", "CPUs (1)", "CPU 0"]);
-  assert.deepEqual(labels(["vcpus"]), ["vCPUs (2)", "CPUs (1)", "CPU 0"]);
-  // The group adds up its vCPUs alone, and a guest's lane has states of its own.
+  const lane = (id: string, group: string, label: string, vm = ""): object => ({ id, group, label, detail: "", vm, cells });
+  const lanes = [
+    lane("tid-1", "vcpus", "a vCPU 0", "a"), lane("guest-tid-1", "guests", "guest of a vCPU 0"), lane("tid-2", "vcpus", "b vCPU 0", "b"),
+    lane("tid-3", "threads", "ssh"), lane("tid-4", "threads", "vhost-9", "a"), lane("cpu-0", "cpus", "CPU 0"),
+  ];
+  const some = data([], { lanes, without_lane: 44 });
+  const labels = (folded: string[], vm = ""): string[] => rows(some, new Set(folded), vm).map((row) => row.label);
+  const ofA = ["a", "a vCPU 0", "guest of a vCPU 0", "vhost-9"];
+  const rest = ["Other threads (1)", "ssh", "44 other threads", "CPUs (1)", "CPU 0"];
+  assert.deepEqual(labels([]), [...ofA, "b", "b vCPU 0", ...rest]);
+  assert.deepEqual(labels(["vm:a", "vm:b", "threads"]), [ofA[0], "b", "Other threads (1)", "CPUs (1)", "CPU 0"]);
+  // One VM alone: with the CPUs, which all share.
+  assert.deepEqual(labels([], "b"), ["b", "b vCPU 0", "CPUs (1)", "CPU 0"]);
+  // A VM's row adds up its vCPUs alone, and what is left out has a row, and no lane.
   const all = rows(some, new Set());
-  assert.deepEqual(all[0]?.lanes, [0, 2]);
-  assert.deepEqual([all[2]?.group, all[2]?.index], ["guests", 1]);
+  assert.deepEqual([all[0]?.lanes, all[0]?.detail], [[0], "1 vCPU, 1 thread"]);
+  const left = all.find((row) => row.type === "left");
+  assert.deepEqual([left?.label, left?.lanes], ["44 other threads", []]);
+  assert.equal(rows(data([], { lanes }), new Set()).some((row) => row.type === "left"), false);
+  assert.deepEqual(groupsOf(some), ["vm:a", "vm:a", "vm:b", "threads", "vm:a", "cpus"]);
 });
 
-test("rows are folded and found", () => {
+test("many VMs are folded when a page opens", () => {
+  const some = (n: number) => data([], { lanes: Array.from({ length: n }, (_, i) => ({ id: `tid-${i}`, group: "vcpus", label: "x", vm: `vm ${i}`, cells: [0, 1, 0, 0, 0, 0] })) });
+  assert.equal(foldedAtFirst(some(8)).size, 0);
+  assert.equal(foldedAtFirst(some(64)).size, 64);
+  assert.equal(rows(some(64), foldedAtFirst(some(64))).length, 64);
+});
+
+test("rows are folded and found, and those with long names are higher", () => {
   const all = rows(SAMPLE, new Set());
-  assert.deepEqual(all.map((row) => `${row.type} ${row.label}`), ["group Marks", "marks findings", "marks lost", "events other events", "group vCPUs (2)", "lane a vCPU 0", "lane a vCPU 1"]);
-  assert.deepEqual(rows(SAMPLE, new Set(["vcpus", "marks"])).map((row) => row.label), ["Marks", "vCPUs (2)"]);
+  assert.deepEqual(all.map((row) => `${row.type} ${row.label}`), ["group Marks", "marks findings", "marks lost", "events other events", "group a", "lane a vCPU 0", "lane a vCPU 1"]);
+  assert.deepEqual(rows(SAMPLE, new Set(["vm:a", "marks"])).map((row) => row.label), ["Marks", "a"]);
+  place(all, new Map([[5, 40], [1, 2]]));
+  assert.deepEqual(all.map((row) => row.height), [22, 18, 18, 18, 22, 40, 22]);
   for (const row of all) {
     assert.equal(rowAt(all, row.top), row);
     assert.equal(rowAt(all, row.top + row.height - 1), row);
   }
   assert.equal(rowAt(all, height(all)), undefined);
   assert.equal(rowAt(all, -1), undefined);
+});
+
+test("names have the room that they need, and details only where there is room for all of them", () => {
+  assert.equal(columnWidth([90, 200], [150, 320], 1000), 200);
+  assert.equal(columnWidth([90, 200], [150, 260], 1000), 260);
+  // Not more than a part of what there is; names that are longer take several lines.
+  assert.equal(columnWidth([900], [900], 1000), 450);
+  assert.equal(columnWidth([20], [20], 200), 120);
+});
+
+test("a look of the legend has one meaning, and threads of VMs are no other task", () => {
+  const lanes = [["vcpus", "a"], ["threads", "a"], ["threads", ""]].map(([group, vm], i) => ({ id: `tid-${i}`, group, label: "x", vm, cells: [0, 1, 0, 0, 0, 0] }));
+  const kinds = [["guest", "vcpu", "in guest"], ["runnable", "vcpu", "waiting for a CPU"], ["running", "thread", "running"], ["runnable", "thread", "waiting for a CPU"], ["vcpu", "cpu", "runs a vCPU"], ["outside", "all", "not looked at"]];
+  const some = data([], { lanes, kinds: kinds.map(([id, of, label]) => ({ id, of, label })) });
+  const looks = kinds.map((_, i) => ({ letter: String(i) }));
+  const palette = { looks, ofVm: looks } as unknown as Palette;
+  assert.deepEqual(items(some, palette).map(({ meaning, texts }) => [meaning, texts.join(", ")]), [
+    ["guest", "in guest"], ["waiting", "waiting for a CPU"], ["vmm", "a thread of the VM runs"], ["other", "another thread runs"], ["unknown", "left out or not recorded"],
+  ]);
 });
 
 test("marks are gone through in time", () => {
@@ -117,6 +156,13 @@ test("a column's states are stacked by their share", () => {
   assert.deepEqual(column(0), [0, 2, 2, 2, 2, 1, 1, 1, 1, 0, 0, 0]);
   assert.deepEqual(column(1), [0, 2, 2, 2, 2, 2, 2, 2, 2, 0, 0, 0]);
   assert.deepEqual(column(2), [0, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0]);
+  // What is not known is hatched where there is a hatch: above the known part, and in whole columns.
+  const hatched = { ...palette, left: { tile: tile(7) } } as unknown as Palette;
+  raster.pixels.fill(0);
+  drawLane(raster, Float64Array.from([0.25, 0, 0, 0, 0, 0]), STATES, 1, 9, hatched);
+  assert.deepEqual([column(0), column(1), column(2)], [[0, 7, 7, 7, 7, 7, 7, 1, 1, 0, 0, 0], ...[1, 2].map(() => [0, 7, 7, 7, 7, 7, 7, 7, 7, 0, 0, 0])]);
+  raster.pixels.fill(0);
+  drawLane(raster, Float64Array.from([0.5, 0.5, 0, 1, 0.25, 0]), STATES, 1, 9, palette);
   // Above and below the picture nothing is drawn.
   drawLane(raster, Float64Array.from([1, 0, 1, 0, 1, 0]), STATES, -4, 2, palette);
   drawLane(raster, Float64Array.from([1, 0, 1, 0, 1, 0]), STATES, 10, 40, palette);

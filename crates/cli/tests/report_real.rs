@@ -146,6 +146,138 @@ fn links_lead_to_what_they_name() {
     failures.finish(2);
 }
 
+/// Shows one VM alone, as somebody does who chooses it in the page's head.
+const CHOOSE: &str = "const select = document.querySelector('#vm-filter');
+    select.value = [...select.options].map(one => one.value).find(one => one.includes('PROCESS'));
+    select.dispatchEvent(new Event('change'));";
+
+/// What shows of lanes, of rows of tables by their process, and of findings.
+const SHOWN: &str = "const seen = element => element.getClientRects().length > 0;
+    document.querySelectorAll('details').forEach(one => one.open = true);
+    const { rows, data } = trapline.timelines[0];
+    const lanes = rows.filter(row => row.type === 'lane').map(row => data.lanes[row.index]);
+    const table = document.querySelector('#table-vcpus');
+    const pid = [...table.tHead.rows[0].cells].findIndex(head => head.dataset.column === 'vm_pid');
+    const pids = [...table.tBodies[0].rows].filter(seen).map(row => row.cells[pid].textContent);
+    const sums = document.querySelectorAll('table[data-name=timeline-vcpus-0] tbody tr');
+    return {
+        lanes: [...new Set(lanes.map(lane => lane.group === 'cpus' ? 'CPUs' : lane.vm))],
+        pids: [...new Set(pids)],
+        sums: sums.length,
+        findings: [...document.querySelectorAll('.finding')].filter(seen).length,
+        first: [...document.querySelectorAll('.first-findings li')].filter(seen).length,
+        pins: [...document.querySelectorAll('.pin')].filter(seen).length,
+    };";
+
+#[test]
+fn one_vm_alone() {
+    let Some(page) = Opened::new("1") else {
+        return;
+    };
+    let whole = page.browser.run(SHOWN);
+    assert_eq!(whole["pids"].as_array().map(Vec::len), Some(2), "{whole}");
+    assert_eq!((&whole["sums"], &whole["findings"]), (&json!(4), &json!(1)));
+    assert!(whole["pins"].as_u64() > Some(0), "{whole}");
+    // The finding is about one of the VMs: it goes with the other one alone.
+    for (process, findings) in [("1691", 1), ("1689", 0)] {
+        page.browser.run(&CHOOSE.replace("PROCESS", process));
+        page.browser.run("trapline.timelines[0].settled()");
+        let shown = page.browser.run(SHOWN);
+        let vm = format!("qemu-system-x86 (process {process})");
+        assert_eq!(shown["lanes"], json!([vm, "CPUs"]));
+        assert_eq!(shown["pids"], json!([process]));
+        assert_eq!(shown["sums"], 2);
+        assert_eq!(
+            (&shown["findings"], &shown["first"]),
+            (&json!(findings), &json!(findings))
+        );
+        assert_eq!(shown["pins"].as_u64() > Some(0), findings > 0, "{shown}");
+        let note = page
+            .browser
+            .run("return document.querySelector('.vm-note').textContent");
+        let left = format!("{} findings of other VMs are left out", 1 - findings);
+        let left = left.replace("1 findings", "1 finding");
+        let said = note.as_str().unwrap_or_default();
+        assert!(
+            said.starts_with(&format!("Only {vm}: ")) && said.contains(&left),
+            "{said}"
+        );
+    }
+    page.browser.click(".vm-note button");
+    page.browser.run("trapline.timelines[0].settled()");
+    assert_eq!(page.browser.run(SHOWN), whole);
+    assert_eq!(page.browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn the_overview_stays_in_sight_and_leads_to_places() {
+    let Some(page) = Opened::new("1") else {
+        return;
+    };
+    let compact = "return document.querySelector('.compact').getClientRects().length > 0";
+    assert_eq!(page.browser.run(compact), false);
+    page.browser
+        .run("document.querySelector('#exits').scrollIntoView()");
+    page.browser.wait(compact);
+    let below = "const bar = document.querySelector('.compact').getBoundingClientRect();
+        const head = document.querySelector('body > header').getBoundingClientRect();
+        return [Math.abs(bar.top - head.bottom) < 2, bar.left <= head.left + 1 && bar.right >= head.right - 1]";
+    assert_eq!(page.browser.run(below), json!([true, true]));
+    page.browser.run("window.scrollTo(0, 0)");
+    page.browser.wait(&compact.replace("> 0", "=== 0"));
+    // A pin leads to the time that its finding names.
+    page.browser
+        .run("document.querySelector('.overview-timeline .pin').click()");
+    let shown = "const [, from, to] = /t=([0-9.]+),([0-9.]+)/.exec(document.querySelector('.pin').hash);
+        const { view, data } = trapline.timelines[0];
+        const begin = Number(data.begin);
+        return Math.abs(view.from + begin - from * 1e9) < 2e3 && Math.abs(view.to + begin - to * 1e9) < 2e3";
+    page.browser.wait(shown);
+    let text =
+        "document.querySelector('.finding .copy-ticket').click(); return trapline.copied.text";
+    let text = page.browser.run(text);
+    let text = text.as_str().unwrap_or_default();
+    let title = page
+        .browser
+        .run("return document.querySelector('.finding h3').textContent.replace('1. ', '')");
+    assert!(
+        text.starts_with(&format!("### {}", title.as_str().unwrap_or_default())),
+        "{text}"
+    );
+    for part in [
+        "**Evidence**\n\n- ",
+        "**Cause:** ",
+        "**Remedy 1:** ",
+        "`trapline diagnose ",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert_eq!(page.browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn on_paper_all_is_open_and_nothing_can_be_pressed() {
+    let Some(page) = Opened::new("0") else {
+        return;
+    };
+    page.browser.print();
+    let shown = "const seen = element => element.getClientRects().length > 0;
+        const all = selector => [...document.querySelectorAll(selector)];
+        const place = getComputedStyle(document.querySelector('body > header')).position;
+        return {
+            folded: all('main details:not(.tl-keys, .columns-chooser)').filter(one => !one.open).length,
+            buttons: all('button:not(.tl-row, .sort), select, input').filter(seen).length,
+            names: all('.tl-row').filter(seen).length > 0,
+            head: place,
+            compact: all('.compact').filter(seen).length,
+            dark: getComputedStyle(document.body).backgroundColor,
+        }";
+    let expected = json!({
+        "folded": 0, "buttons": 0, "names": true, "head": "static", "compact": 0, "dark": "rgb(255, 255, 255)",
+    });
+    assert_eq!(page.browser.run(shown), expected);
+}
+
 #[test]
 fn everybody_can_read_it() {
     let Some(axe) = axe() else {

@@ -4,6 +4,7 @@
 mod bench;
 mod data;
 mod page;
+mod timeline;
 
 use std::fs;
 
@@ -371,66 +372,6 @@ fn the_timeline_zooms_by_wheel_mouse_and_keys() {
     page.browser.keys(&ENTER.to_string());
     let [from, to] = page.view();
     assert!(to - from < length / 50.0);
-    page.is_quiet();
-}
-
-/// Slow instances are points of their own: gone through by keys and by buttons, shown beside the cursor, and counted in
-/// the table of what is shown.
-#[test]
-fn slow_instances_are_gone_through() {
-    let recording = Recording::by_chance(4, 100);
-    let Some(page) = Page::of(&[&recording], &[]) else {
-        return;
-    };
-    page.run("document.querySelector('.tl-plot').focus({preventScroll: true})");
-    page.browser.keys("j");
-    assert!(
-        page.status()
-            .starts_with("Slow instance 1 of 1: irq: a slow instance"),
-        "{}",
-        page.status()
-    );
-    // What the pointer would show stands beside the cursor, within the picture.
-    page.browser
-        .wait("return !document.querySelector('.tl-tip').hidden");
-    let tip = page.run("return document.querySelector('.tl-tip').textContent");
-    assert!(
-        tip.as_str().unwrap().starts_with("irq: a slow instance"),
-        "{tip}"
-    );
-    let inside = "const tip = document.querySelector('.tl-tip').getBoundingClientRect();
-        const box = document.querySelector('.tl-frame').getBoundingClientRect();
-        return tip.left >= box.left && tip.right <= box.right && tip.top >= box.top";
-    assert_eq!(page.run(inside), true);
-    let [from, to] = page.view();
-    assert!(from < 5e8 && to > 5.02e8 && to - from < 1e8, "{from} {to}");
-    page.browser.keys("j");
-    assert_eq!(page.status(), "This was the last slow instance");
-    page.browser
-        .click("button[aria-label='Previous slow instance']");
-    assert_eq!(page.status(), "This was the first slow instance");
-    page.run("document.querySelector('.tl-plot').focus({preventScroll: true})");
-    page.browser.keys(&ESCAPE.to_string());
-    page.browser
-        .wait("return document.querySelector('.tl-tip').hidden");
-    let row = |[from, to]: [f64; 2]| {
-        page.run(&format!("trapline.timelines[0].setView({from}, {to})"));
-        let table = "document.querySelector('table[data-name=timeline-paths-0]')";
-        page.browser.wait(&format!(
-            "return {table}.dataset.command.endsWith('--time ' + {table}.caption.textContent.replace(/.*: (.*) to (.*),.*/,              '$1,$2'))"
-        ));
-        page.run(&format!(
-            "return [...{table}.tBodies[0].rows[0].cells].map(cell => cell.textContent)"
-        ))
-    };
-    assert_eq!(
-        row([0.0, recording.length as f64]),
-        json!(["irq", "2", "1", "1.500ms", "2.000ms"])
-    );
-    assert_eq!(
-        row([3e9, 4e9]),
-        json!(["irq", "1", "0", "1.500ms", "1.000us"])
-    );
     page.is_quiet();
 }
 

@@ -54,8 +54,9 @@ pub fn json<'p>(
     list(&mut out, &timeline.windows, |out, one| {
         window(out, one, timeline);
     });
+    let _ = write!(out, ",\"without_lane\":{}", timeline.without_lane);
     out.push_str(",\"notes\":");
-    list(&mut out, &timeline.notes, |out, note| text(out, note));
+    list(&mut out, timeline.missing(), |out, note| text(out, &note));
     out.push('}');
     out
 }

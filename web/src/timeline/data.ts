@@ -72,6 +72,8 @@ export interface Data {
   lanes: Lane[];
   marks: Marks[];
   windows: Window[];
+  /** Threads that have no lane. */
+  withoutLane: number;
   notes: string[];
 }
 
@@ -86,6 +88,7 @@ interface Written {
   lanes: { id: string; group: string; label: string; detail?: string; vm?: string; cells: number[] }[];
   marks: { id: string; label: string; slow_ns?: number; marks: number[] }[];
   windows: { begin: number; end: number; why: string; events: number[] }[];
+  without_lane?: number;
   notes: string[];
 }
 
@@ -160,6 +163,14 @@ function marksOf({ id, label, slow_ns, marks: written }: Written["marks"][number
   return { id, label, count, begin, length: column(1), of: column(2), max: column(3), what: Int32Array.from(column(4)), slow: slow_ns ?? Infinity };
 }
 
+/** Those of a line of marks that are asked for. */
+export function pick(marks: Marks, isAsked: (i: number) => boolean): Marks {
+  const kept = [...marks.begin.keys()].filter(isAsked);
+  const floats = (list: Float64Array): Float64Array => Float64Array.from(kept, (i) => list[i] as number);
+  const what = Int32Array.from(kept, (i) => marks.what[i] as number);
+  return { ...marks, count: kept.length, begin: floats(marks.begin), length: floats(marks.length), of: floats(marks.of), max: floats(marks.max), what };
+}
+
 function windowOf(window: Written["windows"][number]): Window {
   const { begin, end, why, events } = window;
   const count = Math.floor(events.length / 6);
@@ -192,6 +203,7 @@ export function read(json: string): Data {
     })),
     marks: written.marks.map(marksOf),
     windows: written.windows.map(windowOf),
+    withoutLane: written.without_lane ?? 0,
     notes: written.notes,
   };
 }

@@ -1,9 +1,10 @@
 // Draws rows: lanes as pixels first, then what lies on them.
 
 import type { Data, Lane, Marks } from "./data.js";
+import { type Arrow, draw as drawArrows } from "./focus.js";
 import type { Palette } from "./palette.js";
 import { Letters } from "./labels.js";
-import { box, fill, hatch, lane as drawLane, type Raster } from "./raster.js";
+import { box, fill, hatch, lane as drawLane, type Raster, tiled } from "./raster.js";
 import type { Row } from "./rows.js";
 import { draw as drawPoints, isScatter } from "./scatter.js";
 import { columns, firstAbove, type States, statesOf } from "./sums.js";
@@ -32,6 +33,9 @@ export interface Scene {
   selection: readonly [number, number] | undefined;
   cursor: Cursor | undefined;
   chosen: { line: number; index: number } | undefined;
+  arrows: readonly Arrow[];
+  /** The stretch of a CPU that somebody waited for. */
+  waited: { row: Row; from: number; to: number } | undefined;
 }
 
 /** Width from which a cell has a border, and from which there is room for a letter. */
@@ -43,6 +47,11 @@ const MOST_LABELS = 3000;
 const MOST_EVENTS = 20_000;
 
 const FONT = "11px system-ui, sans-serif";
+
+/** The colours of a lane. */
+function paletteOf(lane: Lane | undefined, palette: Palette): Palette {
+  return lane?.group === "threads" && lane.vm !== "" ? { ...palette, looks: palette.ofVm } : palette;
+}
 
 /** A label of a cell, in pixels of the style. */
 interface Label {
@@ -100,10 +109,14 @@ export class Painter {
   private lanes(raster: Raster, scene: Scene, showing: readonly Row[]): Label[] {
     const wide: { row: Row; lane: Lane; found: number[] }[] = [];
     let count = 0;
-    const open = new Set(scene.rows.filter((row) => row.type === "lane").map((row) => row.group));
+    const open = new Set(scene.rows.filter((row) => row.type === "lane").map((row) => row.fold));
     for (const row of showing) {
+      if (row.type === "left") {
+        const [top, bottom] = this.band(row, scene);
+        tiled(raster, 0, raster.width, top, bottom, scene.palette.left.tile, scene.palette.size);
+      }
       // An open group's row is its heading alone; a folded one's shows what its lanes add up to.
-      if (row.lanes.length === 0 || (row.type === "group" && open.has(row.group))) continue;
+      if (row.lanes.length === 0 || (row.type === "group" && open.has(row.fold))) continue;
       const found = this.lane(raster, row, scene);
       const lane = row.type === "lane" ? this.data.lanes[row.index] : undefined;
       if (lane) wide.push({ row, lane, found });
@@ -119,11 +132,13 @@ export class Painter {
   }
 
   private lane(raster: Raster, row: Row, scene: Scene): number[] {
-    const { ratio, palette, view } = scene;
+    const { ratio, view } = scene;
     const isSum = row.type === "group";
+    const first = this.data.lanes[row.lanes[0] ?? -1];
+    const palette = paletteOf(first, scene.palette);
     const [top, bottom] = this.band(row, scene);
     fill(raster, top, bottom, palette.laneBackground);
-    const states = this.states.get(row.group) ?? { first: 0, count: this.data.kinds.length };
+    const states = this.states.get(first?.group ?? "") ?? { first: 0, count: this.data.kinds.length };
     const size = (raster.width + 1) * states.count;
     if (this.parts.length < size) this.parts = new Float64Array(size);
     const parts = this.parts;
@@ -148,7 +163,8 @@ export class Painter {
 
   /** Borders of cells that have room for them, and labels of those that are `least` wide. */
   private cells(raster: Raster, scene: Scene, row: Row, lane: Lane, found: readonly number[], least: number): Label[] {
-    const { view, palette, ratio } = scene;
+    const { view, ratio } = scene;
+    const palette = paletteOf(lane, scene.palette);
     const { cells } = lane;
     const [top, bottom] = this.band(row, scene);
     const labels: Label[] = [];
@@ -300,7 +316,15 @@ export class Painter {
       context.fillRect(Math.round(x0), 0, 1, height);
       context.fillRect(Math.round(x1), 0, 1, height);
     }
+    if (scene.waited) {
+      const { row, from, to } = scene.waited;
+      const [x0, x1] = [view.x(from, width), view.x(to, width)];
+      context.strokeStyle = palette.text;
+      context.strokeRect(x0, row.top - scroll + 0.5, Math.max(2, x1 - x0), row.height - 1);
+    }
+    drawArrows(context, scene.arrows, scroll, palette);
     if (!cursor) return;
+    context.lineWidth = 2;
     const x = view.x(cursor.time, width);
     context.fillStyle = palette.text;
     context.globalAlpha = 0.6;

@@ -2,6 +2,7 @@
 
 import { copier } from "../copy.js";
 import { button, make } from "../dom.js";
+import { Tips } from "./tips.js";
 
 /** What the elements ask for. */
 export interface Actions {
@@ -38,9 +39,9 @@ export class Frame {
   readonly canvas = make("canvas", { class: "tl-canvas", "aria-hidden": "true" });
   readonly plot: HTMLElement;
   readonly scroll = make("div", { class: "tl-scroll" });
-  readonly tip = make("div", { class: "tl-tip", "aria-hidden": "true", hidden: "" });
   readonly status = make("p", { class: "tl-status", role: "status", "aria-live": "polite" }, "Point at something or choose a lane to read what it is.");
   readonly body = make("div", { class: "tl-frame" });
+  readonly tips: Tips;
   readonly selectionTools = make("span", { class: "tl-selection", hidden: "" });
 
   constructor(host: HTMLElement, actions: Actions, recording: number, hasSlow: boolean) {
@@ -73,21 +74,8 @@ export class Frame {
     const keys = make("details", { class: "tl-keys" }, make("summary", {}, "Mouse and keys"), list);
     const short = make("p", { class: "sr-only", id: help }, KEYS.map(([key, what]) => `${key}: ${what}.`).join(" "));
     this.scroll.append(this.labels, this.plot);
-    this.body.append(this.overview, this.ruler, this.scroll, this.tip);
+    this.tips = new Tips(this.body, this.plot);
+    this.body.append(this.overview, this.ruler, this.scroll, this.tips.element);
     host.append(this.tools, this.legend, this.status, this.body, keys, short);
-  }
-
-  /** Shows a text beside a place; nothing hides it. */
-  showTip(told: { head: string; lines: string[] } | undefined, x: number, y: number): void {
-    this.tip.hidden = !told;
-    if (!told) return;
-    this.tip.replaceChildren(make("b", {}, told.head), ...told.lines.map((line) => make("div", {}, line)));
-    const room = this.body.clientWidth;
-    const width = this.tip.offsetWidth;
-    const left = x + 16 + width > room ? Math.max(0, x - width - 12) : x + 16;
-    this.tip.style.left = `${left}px`;
-    // Below the pointer, or above it where the window ends.
-    const below = this.body.getBoundingClientRect().top + y + 16 + this.tip.offsetHeight <= document.documentElement.clientHeight;
-    this.tip.style.top = `${below ? y + 16 : y - this.tip.offsetHeight - 10}px`;
   }
 }

@@ -1,6 +1,7 @@
 // Going from mark to mark.
 
-import type { Data, Marks } from "./data.js";
+import { type Data, type Marks, pick } from "./data.js";
+import { tidOf } from "./wakes.js";
 
 /** A mark by its line and number. */
 export interface MarkAt {
@@ -30,6 +31,14 @@ export class MarkList {
     const first = after < 0 ? this.list.length : after;
     return by > 0 ? (first < this.list.length ? first : 0) : first > 0 ? first - 1 : this.list.length - 1;
   }
+}
+
+/** Marks of one VM, by whom they are about; of all where it is "". What is of several or of nobody stays: it may be that VM's. */
+export function marksOfVm(data: Data, lines: readonly Marks[], vm: string): Marks[] {
+  const vmOf = new Map(data.lanes.map((lane) => [lane.id, lane.vm]));
+  const ofName = data.names.map((text) => vmOf.get(`tid-${tidOf(text) ?? ""}`) ?? "");
+  const isShown = (what: number): boolean => vm === "" || (ofName[what] ?? "") === "" || ofName[what] === vm;
+  return lines.map((marks) => pick(marks, (i) => isShown(marks.what[i] as number)));
 }
 
 /** The mark that is at a time, or nearest to it within some pixels. */

@@ -10,32 +10,53 @@ const PATTERNS: Record<string, readonly number[]> = {
   dots: [0x88, 0x00, 0x00, 0x00, 0x22, 0x00, 0x00, 0x00],
   bars: [0x44, 0x44, 0x44, 0x44, 0x44, 0x44, 0x44, 0x44],
   lines: [0xff, 0x00, 0x00, 0x00, 0xff, 0x00, 0x00, 0x00],
+  cross: [0x81, 0x42, 0x24, 0x18, 0x18, 0x24, 0x42, 0x81],
   checks: [0xc0, 0xc0, 0x00, 0x00, 0x0c, 0x0c, 0x00, 0x00],
 };
 
-/** A pattern and a letter for each state that the data may have. */
-const LOOKS: Record<string, readonly [keyof typeof PATTERNS, string]> = {
-  guest: ["plain", "G"],
-  kernel: ["plain", "K"],
-  kernel_blocked: ["rising", "k"],
-  user: ["plain", "U"],
-  user_blocked: ["rising", "u"],
-  poll: ["bars", "P"],
-  halted: ["plain", "H"],
-  runnable: ["dots", "R"],
-  running: ["plain", "X"],
-  sleeping: ["plain", "S"],
-  blocked: ["rising", "D"],
-  idle: ["plain", "I"],
-  vcpu: ["plain", "C"],
-  backend: ["lines", "E"],
-  other: ["falling", "O"],
-  task: ["plain", "T"],
-  interrupt: ["bars", "Q"],
-  softirq: ["falling", "q"],
-  unknown: ["checks", "?"],
-  outside: ["checks", "–"],
+/** What a colour means. States of one meaning have one colour or shades of it, and patterns tell them apart. */
+export type Meaning = "guest" | "kvm" | "vmm" | "other" | "waiting" | "idle" | "unknown";
+
+/** What meanings are called, in the order of the legend. */
+export const MEANINGS: Record<Meaning, string> = {
+  guest: "Guest",
+  kvm: "KVM",
+  vmm: "VMM",
+  other: "Another task",
+  waiting: "Waiting",
+  idle: "Idle",
+  unknown: "Not known",
 };
+
+/** A pattern, a letter and a meaning for each state that the data may have. */
+const LOOKS: Record<string, readonly [keyof typeof PATTERNS, string, Meaning]> = {
+  guest: ["plain", "G", "guest"],
+  vcpu: ["lines", "C", "guest"],
+  task: ["plain", "T", "guest"],
+  interrupt: ["bars", "Q", "guest"],
+  softirq: ["falling", "q", "guest"],
+  kernel: ["plain", "K", "kvm"],
+  kernel_blocked: ["rising", "k", "kvm"],
+  poll: ["bars", "P", "kvm"],
+  user: ["plain", "U", "vmm"],
+  user_blocked: ["rising", "u", "vmm"],
+  backend: ["lines", "E", "vmm"],
+  running_of_vm: ["bars", "X", "vmm"],
+  running: ["plain", "X", "other"],
+  other: ["falling", "O", "other"],
+  runnable: ["dots", "R", "waiting"],
+  halted: ["plain", "H", "idle"],
+  sleeping: ["plain", "S", "idle"],
+  blocked: ["rising", "D", "idle"],
+  idle: ["plain", "I", "idle"],
+  unknown: ["checks", "?", "unknown"],
+  outside: ["cross", "–", "unknown"],
+};
+
+/** What a state's colour means. */
+export function meaningOf(id: string): Meaning {
+  return LOOKS[id]?.[2] ?? "unknown";
+}
 
 /** A colour of a pixel, as canvases have it in memory on machines with the lowest byte first: alpha, blue, green, red. */
 function pixel(r: number, g: number, b: number): number {
@@ -76,6 +97,10 @@ export interface Palette {
   /** Pixels of a tile's side: eight, or sixteen on fine screens. */
   size: number;
   looks: Look[];
+  /** The same for threads of a VM: that they run is the VMM's time, and no other task's. */
+  ofVm: Look[];
+  /** What was left out or not recorded. */
+  left: Look;
   background: string;
   backgroundPixel: number;
   laneBackground: number;
@@ -98,7 +123,7 @@ export function palette(kinds: readonly Kind[], element: Element, fine: boolean)
   const named = (name: string, other: string): string => style.getPropertyValue(name).trim() || other;
   const colour = (name: string, other: string): [number, number, number] => parseColour(named(name, other)) ?? GREY;
   const size = fine ? 16 : 8;
-  const looks = kinds.map((kind): Look => {
+  const lookOf = (kind: Pick<Kind, "id" | "label">): Look => {
     const [pattern, letter] = LOOKS[kind.id] ?? ["checks", (kind.label[0] ?? "?").toUpperCase()];
     const name = `--state-${kind.id.replace(/[^a-z0-9_-]/gi, "")}`;
     const rgb = colour(name, "#888888");
@@ -116,10 +141,14 @@ export function palette(kinds: readonly Kind[], element: Element, fine: boolean)
       }
     }
     return { letter, fill: `rgb(${rgb.join(",")})`, pixel: base, ink: light ? "#000" : "#fff", tile };
-  });
+  };
+  const looks = kinds.map(lookOf);
+  const running = lookOf({ id: "running_of_vm", label: "running" });
   return {
     size,
     looks,
+    ofVm: looks.map((look, at) => (kinds[at]?.id === "running" ? running : look)),
+    left: lookOf({ id: "outside", label: "left out" }),
     background: named("--bg", "#ffffff"),
     backgroundPixel: pixel(...colour("--bg", "#ffffff")),
     laneBackground: pixel(...colour("--lane", "#f4f4f4")),

@@ -22,7 +22,7 @@ const WHOLE = 0.9999;
 
 /**
  * Draws one lane. `parts[column * states.count + state - states.first]` is the part of a column's time that each state has; what
- * is left of it was not observed, and stays as it is.
+ * is left of it was not observed, and is hatched.
  */
 export function lane(raster: Raster, parts: Float64Array, states: States, top: number, bottom: number, palette: Palette): void {
   const { pixels, width } = raster;
@@ -32,6 +32,7 @@ export function lane(raster: Raster, parts: Float64Array, states: States, top: n
   const { size, looks } = palette;
   const mask = size - 1;
   const [least, most] = [Math.max(0, top), Math.min(raster.height, bottom)];
+  const left = palette.left?.tile;
   for (let x = 0; x < width; x++) {
     const base = x * count;
     // From the bottom up, each boundary rounded, so that what is drawn adds up to the share that is known.
@@ -44,8 +45,9 @@ export function lane(raster: Raster, parts: Float64Array, states: States, top: n
         // A long stretch: its columns are drawn together.
         let past = x + 1;
         while (past < width && (parts[past * count + state] as number) > WHOLE) past++;
-        tiled(raster, x, past, top, bottom, first + state, palette);
+        tiled(raster, x, past, top, bottom, looks[first + state]?.tile, size);
         x = past - 1;
+        sum = 1;
         break;
       }
       sum += part;
@@ -60,15 +62,24 @@ export function lane(raster: Raster, parts: Float64Array, states: States, top: n
       const from = high > least ? high : least;
       for (let y = from, at = from * width + x; y < stop; y++, at += width) pixels[at] = tile[(y & mask) * size + column] as number;
     }
+    if (sum > WHOLE || low <= top) continue;
+    // Nothing is known of the rest: of columns without anything, all at once.
+    let past = x + 1;
+    if (sum === 0) while (past < width && isEmpty(parts, past * count, count)) past++;
+    tiled(raster, x, past, top, low, left, size);
+    x = past - 1;
   }
 }
 
-/** Fills a box with a state's tile. */
-function tiled(raster: Raster, left: number, right: number, top: number, bottom: number, state: number, palette: Palette): void {
+function isEmpty(parts: Float64Array, from: number, count: number): boolean {
+  for (let at = from; at < from + count; at++) if ((parts[at] as number) > 0) return false;
+  return true;
+}
+
+/** Fills a box with a tile. */
+export function tiled(raster: Raster, left: number, right: number, top: number, bottom: number, tile: Uint32Array | undefined, size: number): void {
   const { pixels, width } = raster;
-  const tile = palette.looks[state]?.tile;
   if (!tile) return;
-  const { size } = palette;
   const mask = size - 1;
   const stop = Math.min(raster.height, bottom);
   for (let y = Math.max(0, top); y < stop; y++) {

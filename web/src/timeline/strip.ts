@@ -73,6 +73,29 @@ export class Overview {
   }
 }
 
+/** Another canvas of the page that shows all of a recording; it is drawn while it is in sight. */
+export class Elsewhere {
+  private readonly strip: Overview;
+  private isSeen = false;
+
+  constructor(
+    data: Data,
+    private readonly canvas: HTMLCanvasElement,
+    redraw: () => void,
+  ) {
+    this.strip = new Overview(data);
+    new IntersectionObserver(([entry]) => {
+      this.isSeen = entry?.isIntersecting ?? false;
+      if (this.isSeen) redraw();
+    }).observe(canvas);
+  }
+
+  draw(view: View, palette: Palette, ratio: number): void {
+    const { canvas } = this;
+    if (this.isSeen && canvas.clientWidth > 0) this.strip.draw(canvas, view, palette, canvas.clientWidth, canvas.clientHeight, ratio);
+  }
+}
+
 /** Draws the ruler. */
 export function ruler(
   canvas: HTMLCanvasElement,

@@ -20,11 +20,21 @@ function head(texts: readonly (readonly [string, string, string])[]): HTMLTableS
   return make("thead", {}, row);
 }
 
+/** The command that prints what a section has, as the page has it for a recording. */
+export function commandOf(name: "vcpus" | "paths" | "sched", recording: number): string {
+  const texts = all(`#${name} table.data[data-command]`).map((table) => table.getAttribute("data-command") ?? "");
+  const ofAll = texts.filter((text) => text.startsWith(`trapline ${name} `) && !/ --time/.test(text));
+  // A path's table has that path alone; without its name all are printed.
+  const found = [...new Set(ofAll.map((text) => text.replace(/ --path ('[^']*'|\S+)/, "")))];
+  return found[recording] ?? (recording === 0 ? `trapline ${name} REC` : "");
+}
+
 /** The tables of one timeline. */
 export class Summary {
   readonly element = make("div", { class: "tl-summary" });
   private readonly tables = new Map<string, { table: HTMLTableElement; kinds: number[]; lanes: number[] }>();
   private hadEvents = false;
+  private vm = "";
   private readonly paths: HTMLTableElement | undefined;
   private readonly events: { table: HTMLTableElement; note: HTMLElement } | undefined;
 
@@ -131,6 +141,11 @@ export class Summary {
     return { table, note };
   }
 
+  /** Shows the lanes of one VM alone, and those of none. */
+  only(vm: string): void {
+    this.vm = vm;
+  }
+
   /** Fills the tables again. */
   update(from: number, to: number, isSelection: boolean, commands: { vcpus: string; paths: string }): void {
     const { data } = this;
@@ -143,7 +158,7 @@ export class Summary {
       let isExact = true;
       for (const index of lanes) {
         const lane = data.lanes[index];
-        if (!lane) continue;
+        if (!lane || (this.vm !== "" && lane.vm !== this.vm && group !== "cpus")) continue;
         const sum = sums(lane.cells, data.kinds.length, from, to);
         isExact &&= sum.exact;
         const time = (ns: number): HTMLTableCellElement => {

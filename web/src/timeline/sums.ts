@@ -1,7 +1,7 @@
 // What states add up to: of a range, and of every pixel column of a picture. Nothing is sampled: every stretch counts
 // with the time that it has there.
 
-import type { Cells } from "./data.js";
+import type { Cells, Kind } from "./data.js";
 
 /** The first of sorted numbers that is greater than a limit. */
 export function firstAbove(sorted: Float64Array, limit: number): number {
@@ -57,6 +57,25 @@ export function sums(cells: Cells, kinds: number, from: number, to: number): Sum
   const sum: Sum = { ns: new Float64Array(kinds), total: 0, stretches: 0, exact: true };
   add(sum, cells, from, to);
   return sum;
+}
+
+/** What a lane did in a range, by the ids of states. */
+export interface Sums {
+  states: Record<string, number>;
+  total: number;
+  stretches: number;
+  exact: boolean;
+}
+
+/** The same as `sums`, by the ids of states. */
+export function byState(cells: Cells, kinds: readonly Kind[], from: number, to: number): Sums {
+  const sum = sums(cells, kinds.length, from, to);
+  const states: Record<string, number> = {};
+  sum.ns.forEach((ns, kind) => {
+    const id = kinds[kind]?.id;
+    if (id && ns > 0) states[id] = (states[id] ?? 0) + ns;
+  });
+  return { states, total: sum.total, stretches: sum.stretches, exact: sum.exact };
 }
 
 /** The cell at a time; -1 where there is none. */

@@ -1,32 +1,26 @@
 // A timeline: its data, what shows of it, and what was asked of it.
 
-import { all, button, eachFrame, make, replaceHash, settled, unfold } from "../dom.js";
+import { all, eachFrame, make, replaceHash, settled, unfold } from "../dom.js";
 import { duration } from "../format.js";
 import { format, type Place } from "../hash.js";
-import type { Data } from "./data.js";
+import type { Data, Marks } from "./data.js";
 import { type Cursor, Painter, type Scene } from "./draw.js";
 import { find, type Found } from "./find.js";
+import { arrows, Focus } from "./focus.js";
 import { Frame } from "./frame.js";
 import { Input } from "./input.js";
+import { fitLabels, makeLabel } from "./labels.js";
 import { legend } from "./legend.js";
-import { MarkList, markAt } from "./marks.js";
+import { MarkList, markAt, marksOfVm } from "./marks.js";
 import { type Palette, palette } from "./palette.js";
-import { foldOf, height, type Row, rowAt, rows } from "./rows.js";
+import { foldedAtFirst, groupOfVm, groupsOf, height, place, type Row, rowAt, rows } from "./rows.js";
 import { isScatter, isSlow, pointAt } from "./scatter.js";
-import { Overview, ruler, sized } from "./strip.js";
-import { Summary } from "./summary.js";
-import { cellAt, firstAbove, sums } from "./sums.js";
+import { Elsewhere, Overview, ruler, sized } from "./strip.js";
+import { commandOf, Summary } from "./summary.js";
+import { byState, cellAt, firstAbove, type Sums } from "./sums.js";
 import { cell, event as tellEvent, eventAt, lanes as tellLanes, mark as tellMark, sentence, type Told } from "./tell.js";
 import { clock, type Tick, ticks } from "./ticks.js";
 import { View } from "./view.js";
-
-/** What a lane did in a range, by the ids of states. */
-export interface Sums {
-  states: Record<string, number>;
-  total: number;
-  stretches: number;
-  exact: boolean;
-}
 
 /** One timeline of the page. */
 export class Timeline {
@@ -38,20 +32,27 @@ export class Timeline {
   private readonly painter: Painter;
   private readonly strip: Overview;
   private readonly summary: Summary;
-  private readonly marks: MarkList;
-  private readonly slow: MarkList;
-  private readonly folded = new Set<string>();
+  private readonly focus: Focus;
+  private marks: MarkList;
+  private slow: MarkList;
+  /** Marks of all VMs, and the VM that is shown alone. */
+  private readonly allMarks: Marks[];
+  private vm = "";
+  /** Other canvases that show all of it. */
+  private readonly others: Elsewhere[] = [];
+  private readonly folded: Set<string>;
+  private readonly groups: readonly string[];
   private rows: Row[] = [];
   private colours: Palette | undefined;
   private marked = new Set<number>();
   private cursor: Cursor | undefined;
   private selection: [number, number] | undefined;
   private chosen: { line: number; index: number } | undefined;
-  /** What is shown beside the cursor that keys moved, as the pointer shows it. */
-  private beside: Told | undefined;
   private readonly redraw = eachFrame(() => this.draw());
   private readonly settle = settled(() => this.settled(), 200);
   private touched = false;
+  /** How wide the timeline was when names were given their room. */
+  private wide = 0;
 
   constructor(
     readonly host: HTMLElement,
@@ -61,9 +62,13 @@ export class Timeline {
     this.view = new View(data.length);
     this.painter = new Painter(data);
     this.strip = new Overview(data);
+    this.groups = groupsOf(data);
+    this.folded = foldedAtFirst(data);
+    this.allMarks = data.marks;
     this.marks = new MarkList(data);
     this.slow = new MarkList(data, isSlow);
     this.summary = new Summary(data, recording);
+    this.focus = new Focus(data, () => commandOf("sched", recording));
     this.frame = new Frame(
       host,
       {
@@ -78,12 +83,13 @@ export class Timeline {
       recording,
       this.slow.list.length > 0,
     );
+    this.frame.body.after(this.focus.element);
     host.append(this.summary.element);
     for (const note of data.notes) host.append(make("p", { class: "note" }, note));
     const input = new Input(this.frame.plot, this.frame.scroll, this.view, {
       moved: () => this.moved(),
       hover: (x, y) => this.hover(x, y),
-      leave: () => this.hide(),
+      leave: () => this.frame.tips.hide(),
       click: (x, y) => this.click(x, y),
       fit: () => this.fit(),
       selected: (from, to) => this.select([from, to]),
@@ -164,7 +170,7 @@ export class Timeline {
     const [from, to] = [time(place.from), time(place.to)];
     const room = from === to ? Math.min(data.length / 20, 1e6) : 0;
     this.marked = new Set(place.lanes.map((id) => data.lanes.findIndex((lane) => lane.id === id)).filter((index) => index >= 0));
-    for (const index of this.marked) this.folded.delete(foldOf(data.lanes[index]?.group ?? ""));
+    for (const index of this.marked) this.folded.delete(this.groups[index] ?? "");
     this.layout();
     this.setView(from - room, to + room);
     const first = this.rows.findIndex((row) => row.type === "lane" && this.marked.has(row.index));
@@ -199,38 +205,33 @@ export class Timeline {
   // Rows.
 
   private layout(): void {
-    this.rows = rows(this.data, this.folded);
-    const { labels, plot } = this.frame;
-    labels.replaceChildren(...this.rows.map((row, index) => this.label(row, index)));
-    plot.style.height = `${height(this.rows)}px`;
+    this.rows = rows(this.data, this.folded, this.vm);
+    const { labels } = this.frame;
+    labels.replaceChildren(
+      ...this.rows.map((row, index) =>
+        makeLabel(this.data, row, this.folded.has(row.fold), row.type === "lane" && this.marked.has(row.index), () => this.press(row, index)),
+      ),
+    );
+    this.named();
     this.cursor = undefined;
     this.redraw();
   }
 
-  private label(row: Row, index: number): HTMLElement {
-    if (row.type === "group") {
-      const isOpen = !this.folded.has(row.group);
-      const press = (): void => {
-        if (isOpen) this.folded.add(row.group);
-        else this.folded.delete(row.group);
-        this.layout();
-        all("button[aria-expanded]", this.frame.labels)
-          .find((one) => one.dataset["group"] === row.group)
-          ?.focus();
-      };
-      return button(row.label, press, { class: "tl-row group", "aria-expanded": String(isOpen), "data-group": row.group });
-    }
-    const press = (): void => this.choose(index);
-    const text = make("span", {}, row.label);
-    const made = make("button", { type: "button", class: `tl-row ${row.type}`, tabindex: "-1", title: [row.label, row.detail].filter(Boolean).join(": ") }, text);
-    if (isScatter(row.type === "marks" ? this.data.marks[row.index] : undefined)) made.classList.add("scatter");
-    if (row.detail) made.append(" ", make("span", { class: "soft" }, row.detail));
-    if (row.type === "lane") {
-      made.dataset["lane"] = this.data.lanes[row.index]?.id ?? "";
-      if (this.marked.has(row.index)) made.classList.add("marked");
-    }
-    made.addEventListener("click", press);
-    return made;
+  /** Gives names the room that they need: no name is cut, and details of lanes stand beside it only as a whole. */
+  private named(): void {
+    const heights = fitLabels(this.host, this.frame.labels);
+    place(this.rows, heights);
+    this.frame.plot.style.height = `${height(this.rows)}px`;
+  }
+
+  /** A group's name folds it; a lane's chooses it. */
+  private press(row: Row, index: number): void {
+    if (row.type !== "group") return this.choose(index);
+    if (!this.folded.delete(row.fold)) this.folded.add(row.fold);
+    this.layout();
+    all("button[aria-expanded]", this.frame.labels)
+      .find((one) => one.dataset["group"] === row.fold)
+      ?.focus();
   }
 
   private revealRow(index: number): void {
@@ -248,9 +249,9 @@ export class Timeline {
     const isNear = before !== undefined && before >= view.from && before <= view.to;
     this.cursor = { row: index, time: time ?? (isNear ? before : (view.from + view.to) / 2) };
     this.revealRow(index);
-    const told = this.told(index, this.cursor.time);
+    const told = this.explained(index, this.cursor.time);
     this.say(told);
-    this.showBeside(byKey ? told : undefined);
+    this.frame.tips.keep(byKey ? told : undefined);
     this.redraw();
   }
 
@@ -275,9 +276,20 @@ export class Timeline {
       const found = this.markAt(row, time, y);
       return found === undefined ? undefined : tellMark(this.data, row.index, found, this.unit);
     }
+    if (row.type === "left") return { head: row.label, lines: [row.detail] };
     if (row.type === "events") return tellEvent(this.data, eventAt(this.data, -1, time, 4 * this.unit));
-    const stands = row.lanes.length > 0 && (row.type === "lane" || this.folded.has(row.group));
+    const stands = row.lanes.length > 0 && (row.type === "lane" || this.folded.has(row.fold));
     return stands ? tellLanes(this.data, row.lanes, row.label, time, this.unit) : undefined;
+  }
+
+  /** The same of a place that is chosen, with what led to it: who woke it, and who ran while it waited. */
+  private explained(index: number, time: number): Told | undefined {
+    const [row, told] = [this.rows[index], this.told(index, time)];
+    this.focus.clear();
+    if (!row || !told) return told;
+    const mark = row.type === "marks" ? (this.chosen?.line === row.index ? this.chosen.index : this.markAt(row, time)) : undefined;
+    const more = mark !== undefined ? this.focus.mark(row.index, mark) : row.type === "lane" ? this.focus.moment(row.index, time) : [];
+    return { head: told.head, lines: [...told.lines, ...more] };
   }
 
   private say(told: Told | undefined): void {
@@ -293,38 +305,18 @@ export class Timeline {
     if (row?.type === "lane" && y > row.top + row.height - 8) {
       told = tellEvent(this.data, eventAt(this.data, row.index, time, 3 * this.unit)) ?? told;
     }
-    this.beside = undefined;
-    this.tip(told, x, y);
-  }
-
-  /** Shows a text beside a place of the plot. */
-  private tip(told: Told | undefined, x: number, y: number): void {
-    const box = this.frame.body.getBoundingClientRect();
-    const plot = this.frame.plot.getBoundingClientRect();
-    this.frame.showTip(told, x + plot.left - box.left, y + plot.top - box.top);
-  }
-
-  private hide(): void {
-    this.beside = undefined;
-    this.frame.showTip(undefined, 0, 0);
-  }
-
-  /** Shows a text beside the cursor, where it stays until something else is chosen or the cursor is out of sight. */
-  private showBeside(told: Told | undefined): void {
-    this.hide();
-    this.beside = told;
-    this.redraw();
+    this.frame.tips.show(told, x, y);
   }
 
   /** Puts what is shown beside the cursor to where the cursor is now. */
   private follow(): void {
     const { cursor, frame, view } = this;
     const row = this.rows[cursor?.row ?? -1];
-    if (!this.beside || !cursor || !row) return;
+    if (!cursor || !row) return;
     const y = row.top + row.height / 2;
     const at = y - frame.scroll.scrollTop;
     const shows = cursor.time >= view.from && cursor.time <= view.to && at >= 0 && at <= frame.scroll.clientHeight;
-    this.tip(shows ? this.beside : undefined, view.x(cursor.time, frame.plot.clientWidth), y);
+    frame.tips.follow(view.x(cursor.time, frame.plot.clientWidth), y, shows);
   }
 
   private click(x: number, y: number): void {
@@ -383,18 +375,19 @@ export class Timeline {
   private clear(): void {
     this.cursor = undefined;
     this.chosen = undefined;
+    this.focus.clear();
     if (this.marked.size > 0) {
       this.marked.clear();
       this.layout();
     }
-    this.hide();
+    this.frame.tips.hide();
     this.select(undefined);
   }
 
   /** To the next row that says something. */
   private step(by: number): void {
     let at = this.cursor ? this.cursor.row + by : by > 0 ? 0 : this.rows.length - 1;
-    while (this.rows[at]?.type === "group" && !this.folded.has(this.rows[at]?.group ?? "")) at += by;
+    while (this.rows[at]?.type === "group" && !this.folded.has(this.rows[at]?.fold ?? "")) at += by;
     if (this.rows[at]) this.choose(at, undefined, true);
   }
 
@@ -412,9 +405,11 @@ export class Timeline {
     this.view.reveal(time);
     this.touched = true;
     this.cursor = { row: this.cursor.row, time };
-    const told = cell(this.data, lane, next);
+    const found = cell(this.data, lane, next);
+    const told = { head: found.head, lines: [...found.lines, ...this.focus.moment(row?.index ?? -1, time)] };
     this.say(told);
-    this.showBeside(told);
+    this.frame.tips.keep(told);
+    this.redraw();
     this.shown();
   }
 
@@ -454,10 +449,12 @@ export class Timeline {
       return;
     }
     this.gotoMark(mark.line, mark.index);
-    const told = tellMark(this.data, mark.line, mark.index, this.unit);
+    const found = tellMark(this.data, mark.line, mark.index, this.unit);
+    const told = { head: found.head, lines: [...found.lines, ...this.focus.mark(mark.line, mark.index)] };
     const name = `${what.slice(0, 1).toUpperCase()}${what.slice(1)}`;
     this.frame.status.textContent = `${name} ${next + 1} of ${list.length}: ${sentence(told)}`;
-    this.showBeside(told);
+    this.frame.tips.keep(told);
+    this.redraw();
   }
 
   private gotoMark(line: number, index: number): void {
@@ -479,6 +476,34 @@ export class Timeline {
     this.setView(middle - span / 2, middle + span / 2);
   }
 
+  /** Shows one VM alone, with the CPUs that all share; all of them where it is "". */
+  only(vm: string): void {
+    if (vm === this.vm) return;
+    this.vm = vm;
+    this.data.marks = marksOfVm(this.data, this.allMarks, vm);
+    this.marks = new MarkList(this.data);
+    this.slow = new MarkList(this.data, isSlow);
+    this.clear();
+    this.folded.delete(groupOfVm(vm));
+    this.layout();
+    this.summary.only(vm);
+    this.shown();
+  }
+
+  /** Shows a place, as a part of the whole, as wide as what shows now, and goes there. */
+  showAround(part: number): void {
+    const middle = part * this.data.length;
+    const half = Math.min(this.view.span, this.data.length / 10) / 2;
+    this.touched = true;
+    this.setView(middle - half, middle + half);
+    this.frame.body.scrollIntoView({ block: "nearest" });
+  }
+
+  /** Draws all of it on another canvas too. */
+  alsoOn(canvas: HTMLCanvasElement): void {
+    this.others.push(new Elsewhere(this.data, canvas, this.redraw));
+  }
+
   // For the search and for tests.
 
   /** Where a text is found: lanes, causes, marks, events. */
@@ -490,8 +515,7 @@ export class Timeline {
   show(found: Found): void {
     if (found.mark) this.gotoMark(found.mark.line, found.mark.index);
     if (found.lane !== undefined) {
-      const group = this.data.lanes[found.lane]?.group ?? "";
-      if (this.folded.delete(foldOf(group))) this.layout();
+      if (this.folded.delete(this.groups[found.lane] ?? "")) this.layout();
       const row = this.rows.findIndex((one) => one.type === "lane" && one.index === found.lane);
       if (found.from !== undefined && found.to !== undefined) {
         const room = Math.max((found.to - found.from) * 2, 2000);
@@ -506,14 +530,7 @@ export class Timeline {
   /** What a lane, by its id or number, did between two times. */
   sums(lane: string | number, from: number, to: number): Sums | undefined {
     const found = typeof lane === "number" ? this.data.lanes[lane] : this.data.lanes.find((one) => one.id === lane);
-    if (!found) return undefined;
-    const sum = sums(found.cells, this.data.kinds.length, from, to);
-    const states: Record<string, number> = {};
-    sum.ns.forEach((ns, kind) => {
-      const id = this.data.kinds[kind]?.id;
-      if (id && ns > 0) states[id] = (states[id] ?? 0) + ns;
-    });
-    return { states, total: sum.total, stretches: sum.stretches, exact: sum.exact };
+    return found && byState(found.cells, this.data.kinds, from, to);
   }
 
   // Drawing.
@@ -527,6 +544,11 @@ export class Timeline {
   private resized(): void {
     const isFine = this.colours?.size === 16;
     if (isFine !== window.devicePixelRatio >= 1.5) this.recolour();
+    if (this.host.clientWidth !== this.wide) {
+      this.wide = this.host.clientWidth;
+      this.rows = rows(this.data, this.folded, this.vm);
+      this.named();
+    }
     this.redraw();
   }
 
@@ -550,6 +572,7 @@ export class Timeline {
     for (const canvas of [frame.overview, frame.ruler]) canvas.style.width = `${width}px`;
     const lines: Tick[] = ticks(data.begin, view.from, view.to, width / 120, data.nanoseconds);
     this.strip.draw(frame.overview, view, colours, width, frame.overview.clientHeight, ratio);
+    for (const other of this.others) other.draw(view, colours, ratio);
     ruler(frame.ruler, data, view, lines, this.selection, colours, width, frame.ruler.clientHeight, ratio);
     const context = sized(frame.canvas, width, high, ratio);
     frame.canvas.style.height = `${high}px`;
@@ -566,6 +589,8 @@ export class Timeline {
       selection: this.selection,
       cursor: this.cursor,
       chosen: this.chosen,
+      arrows: arrows(data, this.focus.wakes, this.rows, this.groups, view, width),
+      waited: this.focus.cpuIn(this.rows, this.groups),
     };
     if (context) this.painter.draw(context, scene);
     frame.range.textContent = this.rangeText();
@@ -577,17 +602,9 @@ export class Timeline {
   /** What is slower than a frame, when the view has come to rest. */
   private settled(): void {
     const [from, to] = this.selection ?? [this.view.from, this.view.to];
-    const commands = { vcpus: this.command("vcpus"), paths: this.command("paths") };
+    const commands = { vcpus: commandOf("vcpus", this.recording), paths: commandOf("paths", this.recording) };
     this.summary.update(from, to, this.selection !== undefined, commands);
     if (this.touched) replaceHash(this.hash());
   }
 
-  /** The command that prints what a section has, as the page has it for this recording. */
-  private command(name: "vcpus" | "paths"): string {
-    const texts = all(`#${name} table.data[data-command]`).map((table) => table.getAttribute("data-command") ?? "");
-    const ofAll = texts.filter((text) => text.startsWith(`trapline ${name} `) && !/ --time/.test(text));
-    // A path's table has that path alone; without its name all are printed.
-    const found = [...new Set(ofAll.map((text) => text.replace(/ --path ('[^']*'|\S+)/, "")))];
-    return found[this.recording] ?? (this.recording === 0 ? `trapline ${name} REC` : "");
-  }
 }

@@ -51,7 +51,7 @@ impl Timeline {
     ) -> TimelineReport {
         let machine = walked.machine;
         let mut notes = Vec::new();
-        let (threads, reserve) = self.choose_threads(walked, &mut notes);
+        let (threads, reserve, without_lane) = self.choose_threads(walked);
         let (cpus_have, _) = self.scheduled.cells();
         let mut lanes: Vec<(usize, usize)> = Vec::new();
         lanes.extend(self.vcpus.iter().map(|lane| (lane.len(), VCPU_WEIGHT)));
@@ -88,6 +88,7 @@ impl Timeline {
         report.lanes.extend(builder.cpus(cpus, &class));
         report.marks = builder.marks(&mut self, paths);
         report.notes = notes;
+        report.without_lane = without_lane;
         report.names = names;
         report.bound(span);
         report.say_sums();
@@ -95,12 +96,11 @@ impl Timeline {
     }
 
     /// Chooses threads that have lanes: back ends and those that instances of paths went through; all where there is no
-    /// VM.
+    /// VM. Returns them, some of the others, and how many others there are.
     fn choose_threads(
         &mut self,
         walked: &WalkState<'_>,
-        notes: &mut Vec<String>,
-    ) -> (Vec<ThreadLane>, Vec<ThreadLane>) {
+    ) -> (Vec<ThreadLane>, Vec<ThreadLane>, u64) {
         let machine = walked.machine;
         let given_up = self.scheduled.given_up;
         let any_vcpus = machine.vcpus().next().is_some();
@@ -122,16 +122,8 @@ impl Timeline {
             }
         }
         let others = reserve.len() as u64 + given_up;
-        if others > 0 {
-            notes.push(format!(
-                "{} of the host {} no lane here, since neither a path nor a finding names them or others ran more; \
-                 'trapline sched' has all.",
-                words::plural(others, "other thread"),
-                if others == 1 { "has" } else { "have" }
-            ));
-        }
         reserve.truncate(RESERVE);
-        (chosen, reserve)
+        (chosen, reserve, others)
     }
 }
 

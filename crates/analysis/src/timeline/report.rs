@@ -26,7 +26,9 @@ pub struct TimelineReport {
     pub marks: Vec<TimelineMarks>,
     /// Times of interest, with their events.
     pub windows: Vec<TimelineWindow>,
-    /// What is not in it, a full sentence each.
+    /// Threads of the host that have no lane.
+    pub without_lane: u64,
+    /// What else is not in it, a full sentence each.
     pub notes: Vec<String>,
     /// How large it may be.
     pub limits: TimelineLimits,
@@ -123,6 +125,19 @@ impl TimelineReport {
         }
     }
 
+    /// Returns what is not in it, a full sentence each.
+    pub fn missing(&self) -> impl Iterator<Item = String> {
+        let threads = (self.without_lane > 0).then(|| {
+            format!(
+                "{} of the host {} no lane here, since neither a path nor a finding names them or others ran more; \
+                 'trapline sched' has all.",
+                words::plural(self.without_lane, "other thread"),
+                if self.without_lane == 1 { "has" } else { "have" }
+            )
+        });
+        threads.into_iter().chain(self.notes.iter().cloned())
+    }
+
     /// Says what is summed.
     pub(super) fn say_sums(&mut self) {
         let sums = self.lanes.iter().flat_map(|lane| &lane.cells);
@@ -176,6 +191,7 @@ impl TimelineReport {
             .lanes
             .partition_point(|lane| lane.group != LaneGroup::Cpus);
         let named: Vec<TimelineLane> = named.collect();
+        self.without_lane = self.without_lane.saturating_sub(named.len() as u64);
         self.lanes.splice(at..at, named);
     }
 

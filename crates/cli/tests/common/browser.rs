@@ -216,6 +216,13 @@ impl Browser {
         );
     }
 
+    /// Shows the page as it would be printed.
+    pub(crate) fn print(&self) {
+        let media = json!({"cmd": "Emulation.setEmulatedMedia", "params": {"media": "print"}});
+        self.post("/goog/cdp/execute", &media);
+        self.run("window.dispatchEvent(new Event('beforeprint'))");
+    }
+
     /// Puts two fingers on places of the window, and moves each to another.
     pub(crate) fn pinch(&self, fingers: [[(i64, i64); 2]; 2]) {
         let move_to = |(x, y): (i64, i64), ms: u64| json!({"type": "pointerMove", "duration": ms, "x": x, "y": y});

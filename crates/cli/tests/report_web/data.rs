@@ -13,6 +13,10 @@ use sha2::{Digest, Sha256};
 /// A name that would run if it became markup.
 pub(super) const HOSTILE: &str = "</script><img src=x onerror=\"window.owned=1\">";
 
+/// A switch to the first vCPU.
+const SWITCH: &str = "prev_comm=swapper/3 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=CPU 0/KVM next_pid=1700 \
+     next_prio=120";
+
 /// The states, and of what they are.
 const KINDS: [(&str, &str); 16] = [
     ("guest", "vcpu"),
@@ -188,7 +192,8 @@ impl Recording {
             "length_ns": self.length,
             "nanoseconds": true,
             "names": ["", "EPT_VIOLATION 0xfed000f0:R HPET main counter", "HLT", HOSTILE, "the slowest interrupt",
-                      "kvm_exit", "reason HLT rip 0xffffffff81000000"],
+                      "kvm_exit", "reason HLT rip 0xffffffff81000000", "CPU 0/KVM:1700", "sched_waking",
+                      "comm=CPU 0/KVM pid=1700 prio=120 target_cpu=003", "sched_switch", SWITCH],
             "kinds": kinds,
             "lanes": lanes,
             "marks": [
@@ -196,9 +201,14 @@ impl Recording {
                  "marks": [1_000_000_000, 67_000_000, 1, 67_000_000, 4, 4_000_000_000_u64, 0, 3, 61_000_000, 3]},
                 {"id": "lost", "label": "lost events", "marks": [9_000_000_000_u64, 1_000_000, 40, 0, 0]},
                 {"id": "path:irq", "label": "irq", "slow_ns": 1_500_000,
-                 "marks": [500_000_000, 2_000_000, 1, 2_000_000, 0, 3_000_000_000_u64, 1_000, 1, 1_000, 0]},
+                 "marks": [500_000_000, 2_000_000, 1, 2_000_000, 0, 3_000_000_000_u64, 1_000, 1, 1_000, 7]},
             ],
-            "windows": [{"begin": 1_000_000_000, "end": 1_002_000_000, "why": HOSTILE, "events": events}],
+            "windows": [
+                {"begin": 1_000_000_000, "end": 1_002_000_000, "why": HOSTILE, "events": events},
+                // The thread 2700 wakes the vCPU 1700 within the path's second instance, and that one runs.
+                {"begin": 3_500_000_000_u64, "end": 3_500_010_000_u64, "why": "a wake-up",
+                 "events": [100, 1, 2700, -1, 8, 9, 500, 3, 5, -1, 10, 11]},
+            ],
             "notes": ["Stretches shorter than 20us are summed."],
         })
     }
