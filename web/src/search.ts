@@ -1,5 +1,6 @@
 // A search over everything: rows of tables, findings, sentences, and what timelines hold.
 
+import { byTable } from "./columns.js";
 import { say } from "./copy.js";
 import { all, button, isTyping, make, settled, unfold } from "./dom.js";
 import type { Timeline } from "./timeline/timeline.js";
@@ -107,6 +108,8 @@ export function start(timelines: readonly Timeline[]): void {
     const hit = hits[at] as Hit;
     if ("element" in hit) {
       unfold(hit.element);
+      const table = hit.element.closest("table");
+      if (table && hit.element instanceof HTMLTableRowElement) byTable.get(table)?.reveal(hit.element, searched);
       hit.element.classList.add("hit-now");
       hit.element.scrollIntoView({ block: "center", inline: "nearest" });
       say(`${at + 1} of ${hits.length}: ${(hit.element.textContent ?? "").replace(/\s+/g, " ").slice(0, 200)}`);

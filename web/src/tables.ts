@@ -1,5 +1,6 @@
 // Tables: sorted by their columns, copied as text, as CSV, or as the command that prints them.
 
+import * as columns from "./columns.js";
 import { copier } from "./copy.js";
 import { aligned, csv } from "./csv.js";
 import { all, make } from "./dom.js";
@@ -79,24 +80,29 @@ function headName(head: HTMLTableCellElement): string {
   return shown(head);
 }
 
-/** A table as CSV: exact values below the names of columns that `--format csv` has. */
+/** Those that show: rows of other VMs and columns that nobody asked for do not. */
+function seen<E extends HTMLElement>(elements: readonly E[]): E[] {
+  return elements.filter((one) => !one.hidden);
+}
+
+/** A table as CSV, with all its columns: exact values below the names of columns that `--format csv` has. */
 export function asCsv(table: HTMLTableElement): string {
   const heads = headsOf(table).map((head) => head.getAttribute("data-column") ?? headName(head));
   const isNumber = heads.map((_, column) => isNumberColumn(table, column));
   // A column of numbers has a dash where there is none: that is for readers.
   const exact = (cell: Element, column: number): string => (isNumber[column] && !cell.hasAttribute("data-v") ? "" : value(cell));
-  const rows = rowsOf(table).map((row) => [...row.cells].map(exact));
+  const rows = seen(rowsOf(table)).map((row) => [...row.cells].map(exact));
   return csv([heads, ...rows]);
 }
 
 /** A table as text, as it shows. */
 export function asText(table: HTMLTableElement): string {
   const heads = headsOf(table);
-  const right = heads.map((_, column) => isNumberColumn(table, column));
-  const rows = [...rowsOf(table), ...(table.tFoot?.rows ?? [])].map((row) => [...row.cells].map(shown));
+  const right = heads.flatMap((head, column) => (head.hidden ? [] : [isNumberColumn(table, column)]));
+  const rows = seen([...rowsOf(table), ...(table.tFoot?.rows ?? [])]).map((row) => seen([...row.cells]).map(shown));
   const caption = shown(table.caption ?? undefined);
   const command = table.getAttribute("data-command");
-  const body = aligned([heads.map(headName), ...rows], right);
+  const body = aligned([seen(heads).map(headName), ...rows], right);
   return (caption ? `${caption}\n\n` : "") + body + (command ? `\n$ ${command}\n` : "");
 }
 
@@ -124,6 +130,7 @@ export function equip(table: HTMLTableElement): void {
   box.setAttribute("aria-label", name);
   box.before(tools);
   sortable(table);
+  columns.equip(table, headsOf(table), box, tools);
   const wider = make("span", { class: "wider" }, "scroll sideways for more columns →");
   tools.append(wider);
   watch(box, wider);

@@ -278,6 +278,68 @@ fn on_paper_all_is_open_and_nothing_can_be_pressed() {
     assert_eq!(page.browser.run(shown), expected);
 }
 
+/// All that is folded is opened, but for choices of columns.
+const OPEN: &str = "document.querySelectorAll('details:not(.columns-chooser, .tl-keys)')
+    .forEach(one => one.open = true);";
+
+/// Boxes of tables that are too narrow for them, and whether the page is wider than the window.
+const WIDE: &str = "const root = document.documentElement;
+    const boxes = [...document.querySelectorAll('.table-box')].filter(box => box.scrollWidth > box.clientWidth + 1);
+    return [boxes.map(box => box.querySelector('table').dataset.name), root.scrollWidth > root.clientWidth]";
+
+#[test]
+fn wide_tables_show_their_first_columns() {
+    let Some(page) = Opened::new("1") else {
+        return;
+    };
+    page.browser.run(OPEN);
+    let fits = WIDE.replace("return [", "return JSON.stringify([") + ") === '[[],false]'";
+    page.browser.wait(&fits);
+    // What findings say of rows that they link to is seen.
+    let said = "const links = [...document.querySelectorAll('.finding a[href^=\"#row-\"]')];
+        return links.map(link => {
+            const words = link.closest('li').textContent.replace(/\\s+/g, ' ');
+            const cells = [...document.getElementById(link.hash.slice(1)).cells];
+            const isNamed = text => /\\d.*(s|%)$/.test(text) && words.includes(text);
+            const named = cells.filter(cell => isNamed(cell.textContent));
+            return [named.length > 0, named.every(cell => cell.getClientRects().length > 0)];
+        })";
+    let said = page.browser.run(said);
+    let said = said.as_array().expect("links to rows");
+    assert!(
+        !said.is_empty() && said.iter().all(|one| *one == json!([true, true])),
+        "{said:?}"
+    );
+    // A column that is hidden is in the CSV, and in the text once it is chosen.
+    let copies = "const tools = document.querySelector('#table-vcpus').parentElement.previousElementSibling;
+        const [text, csv] = tools.querySelectorAll('button');
+        text.click();
+        const shown = trapline.copied.text.includes('wait p99');
+        csv.click();
+        return [shown, trapline.copied.text.includes('wait_p99_ns'), tools.querySelector('summary').textContent]";
+    let before = page.browser.run(copies);
+    assert_eq!((&before[0], &before[1]), (&json!(false), &json!(true)));
+    let chosen = "const tools = document.querySelector('#table-vcpus').parentElement.previousElementSibling;
+        [...tools.querySelectorAll('label')].find(one => one.textContent.trim() === 'wait p99').click()";
+    page.browser.run(chosen);
+    let after = page.browser.run(copies);
+    assert_eq!((&after[0], &after[1]), (&json!(true), &json!(true)));
+    assert_ne!(before[2], after[2]);
+    // On a telephone a table scrolls in its own box, and the page does not.
+    page.browser.narrow(390);
+    page.browser.wait(
+        &WIDE
+            .replace("return [", "return !([")
+            .replace("clientWidth]", "clientWidth])[1]"),
+    );
+    let wide = page.browser.run(WIDE);
+    assert!(
+        wide[0].as_array().is_some_and(|boxes| boxes.len() > 5),
+        "{wide}"
+    );
+    assert_eq!(page.browser.complaints(), Vec::<String>::new());
+}
+
 #[test]
 fn everybody_can_read_it() {
     let Some(axe) = axe() else {

@@ -223,6 +223,13 @@ impl Browser {
         self.run("window.dispatchEvent(new Event('beforeprint'))");
     }
 
+    /// Gives the page a width that no window can have.
+    pub(crate) fn narrow(&self, width: u32) {
+        let size = json!({"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": false});
+        let command = json!({"cmd": "Emulation.setDeviceMetricsOverride", "params": size});
+        self.post("/goog/cdp/execute", &command);
+    }
+
     /// Puts two fingers on places of the window, and moves each to another.
     pub(crate) fn pinch(&self, fingers: [[(i64, i64); 2]; 2]) {
         let move_to = |(x, y): (i64, i64), ms: u64| json!({"type": "pointerMove", "duration": ms, "x": x, "y": y});
