@@ -1235,7 +1235,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__diagnose)
-            opts="-i -h --input --domain --patch --kallsyms --guest-kallsyms --rule --mtree --guest --format --json --csv --formats --facts --spool-limit --max-memory --threads --pid --vm --vcpu --cpu --time --color --strict --sandbox --help"
+            opts="-i -h --input --domain --patch --kallsyms --guest-kallsyms --full --rule --mtree --guest --format --json --csv --formats --facts --spool-limit --max-memory --threads --pid --vm --vcpu --cpu --time --color --strict --sandbox --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1419,7 +1419,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__exits)
-            opts="-i -h --input --guest --event --by --as --wide --sort --mtree --guest-kallsyms --guest-modules --format --json --csv --formats --facts --spool-limit --max-memory --threads --pid --vm --vcpu --cpu --time --color --strict --sandbox --help"
+            opts="-i -h --input --guest --event --by --as --wide --sort --limit --mtree --guest-kallsyms --guest-modules --format --json --csv --formats --facts --spool-limit --max-memory --threads --pid --vm --vcpu --cpu --time --color --strict --sandbox --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1451,6 +1451,10 @@ _trapline() {
                     ;;
                 --sort)
                     COMPREPLY=($(compgen -W "count time mean max" -- "${cur}"))
+                    return 0
+                    ;;
+                --limit)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --mtree)
@@ -2483,7 +2487,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__paths)
-            opts="-i -h --input --guest --path --from --to --join --slow --each --instance --diagram --mtree --format --json --csv --formats --facts --spool-limit --max-memory --threads --pid --vm --vcpu --cpu --time --color --strict --sandbox --help"
+            opts="-i -h --input --guest --path --from --to --join --slow --each --instance --diagram --limit --mtree --format --json --csv --formats --facts --spool-limit --max-memory --threads --pid --vm --vcpu --cpu --time --color --strict --sandbox --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2527,6 +2531,10 @@ _trapline() {
                     ;;
                 --diagram)
                     COMPREPLY=($(compgen -W "text mermaid" -- "${cur}"))
+                    return 0
+                    ;;
+                --limit)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --mtree)
@@ -2950,7 +2958,7 @@ _trapline() {
                     return 0
                     ;;
                 --sort)
-                    COMPREPLY=($(compgen -W "mean max switches runtime preempted" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "vms mean max switches runtime preempted" -- "${cur}"))
                     return 0
                     ;;
                 --as)
@@ -3075,7 +3083,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__vcpus)
-            opts="-i -h --input --guest --wide --mtree --format --json --csv --formats --facts --spool-limit --max-memory --threads --pid --vm --vcpu --cpu --time --color --strict --sandbox --help"
+            opts="-i -h --input --guest --wide --limit --mtree --format --json --csv --formats --facts --spool-limit --max-memory --threads --pid --vm --vcpu --cpu --time --color --strict --sandbox --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3090,6 +3098,10 @@ _trapline() {
                     return 0
                     ;;
                 --guest)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --limit)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -3157,7 +3169,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__virtqueues)
-            opts="-i -h --input --guest --mtree --limit --format --json --csv --formats --facts --spool-limit --max-memory --threads --pid --vm --vcpu --cpu --time --color --strict --sandbox --help"
+            opts="-i -h --input --guest --mtree --wide --limit --format --json --csv --formats --facts --spool-limit --max-memory --threads --pid --vm --vcpu --cpu --time --color --strict --sandbox --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -173,6 +173,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l sandbox -
 required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l patch -d 'Print only the change of the definition that the findings ask for, as a unified diff; without a recording what the remarks ask for'
+complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l full -d 'Name every cause that could not be checked, with what it needs, and every one that was looked for and not found, with the least that would have been found'
 complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l json -d 'Short for --format json'
 complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l csv -d 'Short for --format csv'
 complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'
@@ -306,6 +307,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand exits" -l sort -d 'Sor
 time\t'Total time'
 mean\t'Mean time'
 max\t'Longest time'"
+complete -c trapline -n "__fish_trapline_using_subcommand exits" -l limit -d 'Show only the first N rows of each table. JSON and CSV have all' -r
 complete -c trapline -n "__fish_trapline_using_subcommand exits" -l mtree -d 'Read where the VM\'s devices are from FILE, the output of \'info mtree\' in QEMU\'s monitor. It names I/O ports and MMIO addresses. Without it, names come from such a text in --facts, else from the defaults of QEMU\'s machines' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand exits" -l guest-kallsyms -d 'Name functions of guests\' kernels with FILE, a copy of a guest\'s /proc/kallsyms made by root, where the guest\'s own recording has no symbols or is not given' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand exits" -l guest-modules -d 'Read where modules of guests\' kernels are from FILE, a copy of a guest\'s /proc/modules made by root' -r -F
@@ -335,6 +337,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand exits" -l strict -d 'E
 complete -c trapline -n "__fish_trapline_using_subcommand exits" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trapline -n "__fish_trapline_using_subcommand vcpus" -s i -l input -d 'The same as REC, as perf has it. May be repeated. Without any REC, the newest recording in this folder is read: trapline-N, which \'trapline record\' makes, perf.data.guest, perf.data or trace.dat' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand vcpus" -l guest -d 'A recording of a guest, as GUEST, with the name, UUID or process of the VM whose guest it is. May be repeated' -r
+complete -c trapline -n "__fish_trapline_using_subcommand vcpus" -l limit -d 'Show only the first N rows of each table. JSON and CSV have all' -r
 complete -c trapline -n "__fish_trapline_using_subcommand vcpus" -l mtree -d 'Read where the VM\'s devices are from FILE, the output of \'info mtree\' in QEMU\'s monitor. It names I/O ports and MMIO addresses. Without it, names come from such a text in --facts, else from the defaults of QEMU\'s machines' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand vcpus" -l format -d 'Print a table for people, JSON, or comma-separated values' -r -f -a "table\t'For people'
 json\t'For programs'
@@ -362,7 +365,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand vcpus" -l strict -d 'E
 complete -c trapline -n "__fish_trapline_using_subcommand vcpus" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trapline -n "__fish_trapline_using_subcommand irqs" -s i -l input -d 'The same as REC, as perf has it. May be repeated. Without any REC, the newest recording in this folder is read: trapline-N, which \'trapline record\' makes, perf.data.guest, perf.data or trace.dat' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand irqs" -l guest -d 'A recording of a guest, as GUEST, with the name, UUID or process of the VM whose guest it is. May be repeated' -r
-complete -c trapline -n "__fish_trapline_using_subcommand irqs" -l limit -d 'Show only the first N rows of each table' -r
+complete -c trapline -n "__fish_trapline_using_subcommand irqs" -l limit -d 'Show only the first N rows of each table. JSON and CSV have all' -r
 complete -c trapline -n "__fish_trapline_using_subcommand irqs" -l format -d 'Print a table for people, JSON, or comma-separated values' -r -f -a "table\t'For people'
 json\t'For programs'
 csv\t'For spreadsheets'"
@@ -389,7 +392,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand irqs" -s h -l help -d 
 complete -c trapline -n "__fish_trapline_using_subcommand virtqueues" -s i -l input -d 'The same as REC, as perf has it. May be repeated. Without any REC, the newest recording in this folder is read: trapline-N, which \'trapline record\' makes, perf.data.guest, perf.data or trace.dat' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand virtqueues" -l guest -d 'A recording of a guest, as GUEST, with the name, UUID or process of the VM whose guest it is. May be repeated' -r
 complete -c trapline -n "__fish_trapline_using_subcommand virtqueues" -l mtree -d 'Read where the VM\'s devices are from FILE, the output of \'info mtree\' in QEMU\'s monitor. It names the registers by which a guest notifies a device' -r -F
-complete -c trapline -n "__fish_trapline_using_subcommand virtqueues" -l limit -d 'Show only the first N rows' -r
+complete -c trapline -n "__fish_trapline_using_subcommand virtqueues" -l limit -d 'Show only the first N rows of each table. JSON and CSV have all' -r
 complete -c trapline -n "__fish_trapline_using_subcommand virtqueues" -l format -d 'Print a table for people, JSON, or comma-separated values' -r -f -a "table\t'For people'
 json\t'For programs'
 csv\t'For spreadsheets'"
@@ -409,13 +412,14 @@ never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand virtqueues" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
 required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
 off\t'Never'"
+complete -c trapline -n "__fish_trapline_using_subcommand virtqueues" -l wide -d 'Show all columns, for terminals wider than 80 columns'
 complete -c trapline -n "__fish_trapline_using_subcommand virtqueues" -l json -d 'Short for --format json'
 complete -c trapline -n "__fish_trapline_using_subcommand virtqueues" -l csv -d 'Short for --format csv'
 complete -c trapline -n "__fish_trapline_using_subcommand virtqueues" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'
 complete -c trapline -n "__fish_trapline_using_subcommand virtqueues" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trapline -n "__fish_trapline_using_subcommand counters" -s i -l input -d 'The same as REC, as perf has it. May be repeated. Without any REC, the newest recording in this folder is read: trapline-N, which \'trapline record\' makes, perf.data.guest, perf.data or trace.dat' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand counters" -l guest -d 'A recording of a guest, as GUEST, with the name, UUID or process of the VM whose guest it is. May be repeated' -r
-complete -c trapline -n "__fish_trapline_using_subcommand counters" -l limit -d 'Show only the first N rows' -r
+complete -c trapline -n "__fish_trapline_using_subcommand counters" -l limit -d 'Show only the first N rows of each table. JSON and CSV have all' -r
 complete -c trapline -n "__fish_trapline_using_subcommand counters" -l format -d 'Print a table for people, JSON, or comma-separated values' -r -f -a "table\t'For people'
 json\t'For programs'
 csv\t'For spreadsheets'"
@@ -460,6 +464,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand paths" -l slow -d 'Cal
 complete -c trapline -n "__fish_trapline_using_subcommand paths" -l instance -d 'Print one instance of a path: its steps, what went on meanwhile, its events, and a sequence diagram' -r
 complete -c trapline -n "__fish_trapline_using_subcommand paths" -l diagram -d 'Draw the sequence diagram of --instance as text, or for Mermaid' -r -f -a "text\t'Columns of text'
 mermaid\t'Mermaid\'s sequenceDiagram'"
+complete -c trapline -n "__fish_trapline_using_subcommand paths" -l limit -d 'Show only the first N rows of each table. JSON and CSV have all' -r
 complete -c trapline -n "__fish_trapline_using_subcommand paths" -l mtree -d 'Read where the VM\'s devices are from FILE, the output of \'info mtree\' in QEMU\'s monitor. It names I/O ports and MMIO addresses. Without it, names come from such a text in --facts, else from the defaults of QEMU\'s machines' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand paths" -l format -d 'Print a table for people, JSON, or comma-separated values' -r -f -a "table\t'For people'
 json\t'For programs'
@@ -486,7 +491,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand paths" -l csv -d 'Shor
 complete -c trapline -n "__fish_trapline_using_subcommand paths" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'
 complete -c trapline -n "__fish_trapline_using_subcommand paths" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trapline -n "__fish_trapline_using_subcommand flame" -s i -l input -d 'The same as REC, as perf has it. May be repeated. Without any REC, the newest recording in this folder is read: trapline-N, which \'trapline record\' makes, perf.data.guest, perf.data or trace.dat' -r -F
-complete -c trapline -n "__fish_trapline_using_subcommand flame" -s o -l output -d 'Write the stacks to FILE. If its name ends in .svg or .html: a flame graph for a browser; in .folded: a line for each stack, for flamegraph.pl, inferno and others; in .json: speedscope\'s file format' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand flame" -s o -l output -d 'Write the stacks to FILE. If its name ends in .svg or .html: a flame graph for a browser; in .folded: a line for each stack, for flamegraph.pl, inferno and others; in .json: speedscope\'s file format; in .pb.gz or .pprof: a profile for pprof, Grafana, Parca and others' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand flame" -l event -d 'Show the samples of this event. The default is the one of time with the most samples, else the first that is no tracepoint' -r
 complete -c trapline -n "__fish_trapline_using_subcommand flame" -l by -d 'What stands below the stacks that -o writes' -r -f -a "comm\t'The names of threads'
 thread\t'Threads'
@@ -544,14 +549,15 @@ complete -c trapline -n "__fish_trapline_using_subcommand sched" -l guest -d 'A 
 complete -c trapline -n "__fish_trapline_using_subcommand sched" -l by -d 'Show a row for each thread, each thread name, or each CPU' -r -f -a "task\t'Threads'
 comm\t'All threads of one name'
 cpu\t'CPUs'"
-complete -c trapline -n "__fish_trapline_using_subcommand sched" -l sort -d 'Sort rows by mean or longest delay, number of switches, run time, or time waited after preemption' -r -f -a "mean\t'Mean delay'
+complete -c trapline -n "__fish_trapline_using_subcommand sched" -l sort -d 'Sort rows: threads of VMs before all others and each by the longest delay, or all by mean or longest delay, number of switches, run time, or time waited after preemption' -r -f -a "vms\t'vCPUs and threads that work for VMs first, each by longest delay'
+mean\t'Mean delay'
 max\t'Longest delay'
 switches\t'Switches'
 runtime\t'Run time'
 preempted\t'Time waited after preemption'"
 complete -c trapline -n "__fish_trapline_using_subcommand sched" -l as -d 'Count delays as this perf does. Since 6.9 a task that is preempted in the kernel waits, and since 6.12 a delay begins at sched_waking where that is recorded' -r -f -a "perf-6.1\t'Up to 6.8'
 perf-6.12\t'Since 6.12'"
-complete -c trapline -n "__fish_trapline_using_subcommand sched" -l limit -d 'Show at most N rows' -r
+complete -c trapline -n "__fish_trapline_using_subcommand sched" -l limit -d 'Show only the first N rows of each table. JSON and CSV have all' -r
 complete -c trapline -n "__fish_trapline_using_subcommand sched" -l format -d 'Print a table for people, JSON, or comma-separated values' -r -f -a "table\t'For people'
 json\t'For programs'
 csv\t'For spreadsheets'"

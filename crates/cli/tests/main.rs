@@ -78,6 +78,7 @@ mod sched_waits;
 mod schemas;
 mod screen;
 mod system_registers;
+mod terminal_tables;
 mod tickets;
 mod ticks;
 mod top;

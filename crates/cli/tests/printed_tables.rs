@@ -92,7 +92,7 @@ fn rows_of_timehist_are_delays_of_tasks() {
         "{text}"
     );
     // Of run times alone nobody knows the waits.
-    let diagnosis = run(["diagnose", &printed("timehist-6.1-summary.txt")]).text();
+    let diagnosis = run(["diagnose", "--full", &printed("timehist-6.1-summary.txt")]).text();
     let (_, unknown) = diagnosis.split_once("could not check").expect("causes");
     assert!(unknown.contains("helper-waits-for-cpu"), "{diagnosis}");
 }

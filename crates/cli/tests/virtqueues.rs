@@ -250,8 +250,8 @@ fn what_this_machine_writes_goes_through_its_disk() {
         &Value::Null,
     );
     assert!(disk["sent_bytes"].as_u64() >= Some(8 << 20), "{document}");
-    // What came back is counted from the events alone. A kernel may write none of what its idle task does, completions among
-    // it: a guest under PVM was seen to, in recordings of perf just as in these.
+    // What came back is counted from the events alone. A kernel may write none of what its idle task does, completions
+    // among it: a guest under PVM was seen to, in recordings of perf just as in these.
     let events = ["events", "--event", "block_rq_complete"];
     let output = trapline()
         .args(events)

@@ -35,7 +35,7 @@ pub use machine::{Follow, Halt, Machine, VcpuTimes};
 pub use names::{guesses, presumptions, vcpu_name, vm_names};
 pub use retired::{RetiredCount, RetiredThreads, STATE_LIMITS, StateLimits};
 pub use roles::{
-    NamedRole, PERF_WORKLOAD, RecorderClue, RecorderThreads, public_form, vcpu_from_comm,
+    NamedRole, PERF_WORKLOAD, RecorderClue, RecorderThreads, VmWorkers, public_form, vcpu_from_comm,
 };
 pub use seen::SeenEvents;
 pub use span::{Cause, GuestAccess, Span, SpanSink, State, Times};

@@ -13,8 +13,17 @@ use crate::table::{Table, Unit};
 use crate::tickets::TicketDocument;
 use crate::{ClockUnit, json};
 
+/// How causes that are no findings stand in a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CauseList {
+    /// How many there are.
+    Counted,
+    /// Each by its name, with what it needs or the least that would have been found.
+    Named,
+}
+
 /// Returns findings as text, most time first.
-pub fn text(diagnosis: &Diagnosis, width: usize) -> String {
+pub fn text(diagnosis: &Diagnosis, causes: CauseList, width: usize) -> String {
     let mut out = String::new();
     if let Some(why) = &diagnosis.no_verdict {
         wrap(
@@ -35,6 +44,10 @@ pub fn text(diagnosis: &Diagnosis, width: usize) -> String {
         out.push_str(&one(at + 1, finding, width));
     }
     out.push_str(&accounts(&diagnosis.accounts, width));
+    if causes == CauseList::Counted {
+        out.push_str(&counted(diagnosis, width));
+        return out;
+    }
     out.push_str(&unchecked(diagnosis, width));
     if !diagnosis.clear.is_empty() {
         out.push_str("\nlooked for and not found; at least this would have been:\n");
@@ -54,6 +67,76 @@ pub fn text(diagnosis: &Diagnosis, width: usize) -> String {
             &mut out,
             "not of this machine's processor: ",
             &ids.join(", "),
+            width,
+        );
+    }
+    out
+}
+
+/// Returns how many causes are no findings, why, and the one command that records for those that could not be checked.
+fn counted(diagnosis: &Diagnosis, width: usize) -> String {
+    let mut out = String::new();
+    let unchecked = &diagnosis.unchecked;
+    if !unchecked.is_empty() {
+        let mut text = format!(
+            "{} could not be checked",
+            words::plural(unchecked.len() as u64, "cause")
+        );
+        let worth = unchecked.iter().filter(|one| one.is_worth_checking());
+        let most = unchecked
+            .first()
+            .and_then(|one| Some((one.rule.id, one.could_explain?)));
+        match (worth.count(), most) {
+            (0, _) => text.push_str(", of which none could explain a tenth of the time"),
+            (_, Some((id, share))) => {
+                text.push_str(&format!(
+                    ": {id} could explain most, up to {} of the time",
+                    share::tenths(share)
+                ));
+            }
+            (_, None) => {}
+        }
+        text.push('.');
+        if let Some(command) = diagnosis.to_record() {
+            text.push_str(&format!(
+                " '{command}', on the host, records what they need."
+            ));
+        }
+        out.push('\n');
+        wrap(&mut out, "", &text, width);
+    }
+    let mut rest: Vec<String> = Vec::new();
+    for (list, one, several) in [
+        (
+            &diagnosis.clear,
+            "was looked for and not found",
+            "were looked for and not found",
+        ),
+        (
+            &diagnosis.not_of_machine,
+            "is not of this machine's processor",
+            "are not of this machine's processor",
+        ),
+    ] {
+        let what = match list.len() {
+            0 => continue,
+            1 => one,
+            _ => several,
+        };
+        rest.push(format!(
+            "{} {what}",
+            words::plural(list.len() as u64, "cause")
+        ));
+    }
+    if !rest.is_empty() {
+        out.push('\n');
+        wrap(&mut out, "", &format!("{}.", rest.join("; ")), width);
+    }
+    if !out.is_empty() {
+        wrap(
+            &mut out,
+            "",
+            "'--full' names them, with what each needs or would have shown.",
             width,
         );
     }

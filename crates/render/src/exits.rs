@@ -47,10 +47,13 @@ const SPLIT: Views = Views::own(2);
 /// A ticket's table of exits: their reasons have no other name.
 const REASONS_TICKET: Views = Views::own(3);
 
+/// Tables by VM and vCPU, which leave room for that.
+const GROUPED: Views = Views::own(4);
+
 /// Columns of the tables of exits.
 pub(crate) fn columns<'r>() -> Table<'r, Exit<'r>> {
     use Unit::{Count, Flag, Name, Nanoseconds, Number, Share, Text};
-    let narrow = Views::TERMINAL | Views::WIDE;
+    let narrow = Views::TERMINAL | Views::WIDE | GROUPED;
     let tickets = Views::TICKET | REASONS_TICKET;
     let all = narrow | tickets;
     let listed = narrow | IN_GUEST | IN_GUESTS;
@@ -113,7 +116,7 @@ pub(crate) fn columns<'r>() -> Table<'r, Exit<'r>> {
         })
         .text_only()
         .heading("time%", 6)
-        .views(all | listed)
+        .views(Views::TERMINAL | Views::WIDE | tickets | IN_GUEST | IN_GUESTS)
         .page("of the time");
     durations(table)
         .only_if(is_split, split_columns)
@@ -130,7 +133,8 @@ pub(crate) fn columns<'r>() -> Table<'r, Exit<'r>> {
 /// Columns of how long exits took.
 fn durations<'r>(table: Table<'r, Exit<'r>>) -> Table<'r, Exit<'r>> {
     use Unit::Nanoseconds;
-    let all = Views::TERMINAL | Views::WIDE | Views::TICKET | REASONS_TICKET;
+    let ungrouped = Views::TERMINAL | Views::WIDE | Views::TICKET | REASONS_TICKET;
+    let all = ungrouped | GROUPED;
     table
         .column("min_ns", Nanoseconds, |e| of_any(&e.row.stats, Stats::min))
         .heading("min", 9)
@@ -149,7 +153,7 @@ fn durations<'r>(table: Table<'r, Exit<'r>>) -> Table<'r, Exit<'r>> {
         .after("p99_ns")
         .column("p50_ns", Nanoseconds, |e| percentile(&e.row.stats, 0.5))
         .heading("p50", 9)
-        .views(all)
+        .views(ungrouped)
         .page("p50")
         .column("p90_ns", Nanoseconds, |e| percentile(&e.row.stats, 0.9))
         .heading("p90", 9)
@@ -259,6 +263,11 @@ fn function(function: &GuestFunction) -> String {
 
 fn is_grouped(exit: &Exit<'_>) -> bool {
     exit.row.vm_name.is_some()
+}
+
+/// Whether a row is of one VM or one vCPU: the columns that say which take the room of others.
+fn is_of_vm(row: &ExitRow) -> bool {
+    row.vm_name.is_some() || row.vcpu.is_some()
 }
 
 fn is_split(exit: &Exit<'_>) -> bool {
@@ -399,6 +408,7 @@ pub fn table(isa: Option<Isa>, report: &ExitsReport, wide: bool, layout: Layout)
         (true, _) => Views::WIDE,
         (false, true) => IN_GUESTS,
         (false, false) if task => IN_GUEST,
+        (false, false) if has(is_of_vm) => GROUPED,
         (false, false) => Views::TERMINAL,
     };
     let view = columns.view(view).known_of(&all);

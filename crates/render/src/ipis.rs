@@ -25,7 +25,7 @@ fn called(distance: IpiDistance) -> String {
             format!("another NUMA node, distance {far}")
         }
         IpiDistance::Nodes(NodeDistance::Other(None)) => {
-            "another NUMA node, distance not recorded".to_owned()
+            "another node, distance not recorded".to_owned()
         }
         IpiDistance::NotRecorded => "other CPUs, NUMA nodes not recorded".to_owned(),
     }
@@ -58,7 +58,7 @@ pub(crate) fn columns() -> Table<'static, IpiDistanceRow> {
         .column("node_distance", Number, |row| node_distance(row.distance))
         .column("called", Text, |row| called(row.distance))
         .text_only()
-        .left("from sender to target", 40)
+        .left("from sender to target", 35)
         .page("from sender to target")
         .column("count", Count, |row| row.times.count())
         .heading("IPIs", 9)
@@ -89,7 +89,7 @@ pub fn table(report: &IpisReport, layout: Layout) -> String {
         .text(&report.by_distance, layout);
     let _ = write!(
         out,
-        "ipis: from sending to the target's entry, by how far the target's host CPU is from the sender's\n{text}"
+        "ipis: from sending to the target's entry, by how far their host CPUs are apart\n{text}"
     );
     if !report.nodes {
         quality::wrap(&mut out, "", NO_NODES, layout.width);

@@ -199,7 +199,6 @@ pub(crate) fn cpu_columns() -> Table<'static, CpuRow> {
         .heading("busy", 9)
         .page("busy")
         .column("idle_ns", Nanoseconds, |r| switched(r, r.idle_ns))
-        .heading("idle", 9)
         .page("idle")
         .column("busy", Share, |r| {
             share(r.busy_ns, r.busy_ns.saturating_add(r.idle_ns))

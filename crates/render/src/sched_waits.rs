@@ -39,9 +39,14 @@ pub(crate) fn longest(out: &mut String, report: &SchedReport, layout: Layout) {
             Some((tid, None)) => format!("behind :{tid}"),
             None => "behind whom is not known".to_owned(),
         };
+        // As --time takes it.
+        let at = match layout.nanoseconds {
+            true => words::duration::seconds_us(wait.since / 1000),
+            false => wait.since.to_string(),
+        };
         let _ = writeln!(
             out,
-            "  {:>9}  {} {who}",
+            "  {:>9}  {} {who}, from {at}",
             layout.time(wait.ns),
             clean(&format!("{}:{}", row.comm, row.tid))
         );

@@ -254,16 +254,16 @@ pub fn csv(report: &VcpusReport, clock: ClockUnit) -> String {
     columns().counted_in(clock).csv(rows(report, &unknowable))
 }
 
-/// Returns the table, and below it for each vCPU behind whom it waited and what it was in the VMM for, with as many
-/// items as the layout's limit. `durations` has durations in place of shares.
-pub fn table(report: &VcpusReport, durations: bool, layout: Layout) -> String {
+/// Returns the table of so many vCPUs, and below it for each of them behind whom it waited and what it was in the VMM
+/// for, with as many items as the layout's limit. `durations` has durations in place of shares.
+pub fn table(report: &VcpusReport, durations: bool, most: usize, layout: Layout) -> String {
     let all = Layout {
-        limit: usize::MAX,
+        limit: most,
         ..layout
     };
     let unknowable = report.unknowable();
     let mut out = summary(report, &unknowable, durations, all);
-    for row in &report.rows {
+    for row in report.rows.iter().take(most) {
         details(&mut out, row, &unknowable, layout);
     }
     out
@@ -343,7 +343,7 @@ fn details(out: &mut String, row: &VcpuRow, unknowable: &[Unknowable], layout: L
         let waits = &row.waits;
         let _ = writeln!(
             out,
-            "  waited for a CPU {}: p50 {}, p99 {}, max {}; meanwhile ran",
+            "  waited for a CPU {}: p50 {}, p99 {}, max {}, behind",
             words::times(waits.count()),
             layout.time(waits.percentile(0.5)),
             layout.time(waits.percentile(0.99)),

@@ -1,5 +1,7 @@
 //! What went through a VM's virtqueues, by device and queue.
 
+use std::fmt::Write;
+
 use analysis::{VirtqueueRow, VirtqueueTraffic, VirtqueuesReport};
 use doubts::Doubts;
 use model::Vm;
@@ -8,7 +10,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::row_doubts::{RowScope, with_doubts};
-use crate::table::{Table, Unit, Views};
+use crate::table::{Table, Unit, Views, more};
 use crate::{ClockUnit, Layout, quality, shape, vms};
 
 /// A row, how its VM is called, and how long was recorded.
@@ -20,6 +22,9 @@ pub(crate) struct Row<'r> {
     /// `None` where the clock's unit is not known.
     span_ns: Option<u64>,
 }
+
+/// Columns that a terminal shows whether all were asked for or not.
+const BOTH: Views = Views::TERMINAL.and(Views::WIDE);
 
 /// What stands below the table where there are bytes.
 const BYTES: &str = "Bytes are those of frames and of requests, as the kernel's events have them; the rings also \
@@ -52,6 +57,7 @@ pub(crate) fn columns<'r>() -> Table<'r, Row<'r>> {
         .heading("VM", vms::WIDTH)
         .page("VM")
         .show(|r, _| vms::cell(r.label, r.pid))
+        .views(BOTH)
         .column("vm_pid", Number, |r| r.pid)
         .column("seen", Text, |r| match r.row.inside {
             true => "guest",
@@ -59,41 +65,50 @@ pub(crate) fn columns<'r>() -> Table<'r, Row<'r>> {
         })
         .left("seen", 5)
         .gap(" ")
+        .views(Views::WIDE)
         .page("seen in")
         .column("source", Text, |r| r.row.source.name())
         .left("by", 13)
         .gap(" ")
+        .views(BOTH)
         .page("by")
         .column("device", Name, |r| r.row.device.clone())
         .left("device", 0)
         .gap("  ")
+        .views(Views::WIDE)
         .after("span_ns")
         .page("device")
         .column("queue", Name, |r| r.row.queue.clone())
         .heading("queue", 8)
+        .views(Views::WIDE)
         .page("queue")
         .show(|r, _| queue(r.row.queue.as_deref()));
     counted(table)
         .column("sent", Count, |r| count(r.row.sent))
         .heading("sent", 8)
+        .views(Views::WIDE)
         .page("sent")
         .column("sent_bytes", Count, |r| bytes(r.row.sent))
-        .heading("bytes", 10)
+        .heading("sent B", 12)
+        .views(BOTH)
         .page("bytes sent")
         .column("sent_bytes_per_second", Unit::Value, |r| {
             rate(bytes(r.row.sent), r.span_ns)
         })
         .column("received", Count, |r| count(r.row.received))
         .heading("received", 8)
+        .views(Views::WIDE)
         .page("received")
         .column("received_bytes", Count, |r| bytes(r.row.received))
-        .heading("bytes", 10)
+        .heading("received B", 12)
+        .views(BOTH)
         .page("bytes received")
         .column("received_bytes_per_second", Unit::Value, |r| {
             rate(bytes(r.row.received), r.span_ns)
         })
         .column("span_ns", Unit::Nanoseconds, |r| r.row.span)
         .heading("within", 7)
+        .views(Views::WIDE)
         .page("within")
 }
 
@@ -103,12 +118,15 @@ fn counted<'r>(table: Table<'r, Row<'r>>) -> Table<'r, Row<'r>> {
     table
         .column("added", Count, |r| r.row.added)
         .heading("added", 8)
+        .views(BOTH)
         .page("added")
         .column("used", Count, |r| r.row.used)
         .heading("used", 8)
+        .views(BOTH)
         .page("used")
         .column("notifications", Count, |r| r.row.notifications)
-        .heading("notified", 8)
+        .heading("notified", 9)
+        .views(BOTH)
         .page("notifications")
         .column("notifications_per_second", Unit::Value, |r| {
             rate(r.row.notifications, r.span_ns)
@@ -117,10 +135,12 @@ fn counted<'r>(table: Table<'r, Row<'r>>) -> Table<'r, Row<'r>> {
             r.row.added_per_notification()
         })
         .heading("each", 5)
+        .views(Views::WIDE)
         .page("added per notification")
         .show(|r, _| ratio(r.row.added_per_notification()))
         .column("interrupts", Count, |r| r.row.interrupts)
         .heading("irqs", 8)
+        .views(BOTH)
         .page("interrupts")
         .column("interrupts_per_second", Unit::Value, |r| {
             rate(r.row.interrupts, r.span_ns)
@@ -156,16 +176,38 @@ fn rows<'r>(
     report.rows.iter().map(row).collect()
 }
 
-/// Returns the table for a terminal.
-pub fn table(report: &VirtqueuesReport, vms: &[Vm], layout: Layout) -> String {
+/// Returns the table for a terminal; `wide` has all columns, however wide that is. Otherwise each row's device and
+/// queue stand on a line of their own.
+pub fn table(report: &VirtqueuesReport, vms: &[Vm], wide: bool, layout: Layout) -> String {
     let labels = model::vm_names(vms);
     let rows = rows(report, vms, &labels, ClockUnit::Ticks);
     let columns = columns();
-    let view = columns.view(Views::TERMINAL).known_of(&rows);
-    let mut out = format!(
-        "virtqueues: what guests and their devices gave each other\n{}",
-        view.text(&rows, layout)
-    );
+    let mut out = String::from("virtqueues: what guests and their devices gave each other\n");
+    if wide {
+        let view = columns.view(Views::WIDE).known_of(&rows);
+        out.push_str(&view.text(&rows, layout));
+    } else {
+        let view = columns.view(Views::TERMINAL).known_of(&rows);
+        let indent = " ".repeat(view.indent("source"));
+        out.push_str(&view.head());
+        out.push('\n');
+        for row in rows.iter().take(layout.limit) {
+            let seen = if row.row.inside { "guest" } else { "host" };
+            let queue = row
+                .row
+                .queue
+                .as_deref()
+                .map(|queue| format!(", queue {queue}"));
+            let place = format!(
+                "{} in the {seen}{}",
+                row.row.device,
+                queue.unwrap_or_default()
+            );
+            out.push_str(&view.line(row, layout));
+            let _ = writeln!(out, "\n{indent}  {}", crate::clean(&place));
+        }
+        out.push_str(&more(rows.len().saturating_sub(layout.limit)));
+    }
     let has_bytes = |row: &VirtqueueRow| bytes(row.sent).or(bytes(row.received)).is_some();
     if report.rows.iter().any(has_bytes) {
         quality::wrap(&mut out, "", BYTES, layout.width);

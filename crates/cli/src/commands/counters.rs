@@ -8,7 +8,7 @@ use session::RecordingCounters;
 
 use crate::answer::Answer;
 use crate::opening::{self, AccompanyingFiles};
-use crate::options::{Common, GuestArgs};
+use crate::options::{Common, GuestArgs, RowLimit};
 use crate::output;
 
 /// `trapline counters`.
@@ -18,9 +18,8 @@ pub(crate) struct CountersArgs {
     #[command(flatten)]
     guests: GuestArgs,
 
-    /// Show only the first N rows.
-    #[arg(long, value_name = "N")]
-    limit: Option<usize>,
+    #[command(flatten)]
+    limit: RowLimit,
 
     #[command(flatten)]
     common: Common,
@@ -72,7 +71,7 @@ pub(crate) fn run(args: &CountersArgs) -> Result<()> {
     };
     answer.print(
         || {
-            let layout = answer.layout(args.limit.unwrap_or(usize::MAX));
+            let layout = answer.layout(args.limit.rows());
             let mut text = counters::table(&report, &vms, layout);
             text.push('\n');
             text.push_str(&output::quality(&names.join(", "), &quality));

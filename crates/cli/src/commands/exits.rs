@@ -15,7 +15,7 @@ use session::{Input, InputPurpose};
 
 use crate::answer::Answer;
 use crate::opening::{self, AccompanyingFiles};
-use crate::options::{Common, GuestArgs};
+use crate::options::{Common, GuestArgs, RowLimit};
 use crate::output;
 
 /// `trapline exits`.
@@ -52,6 +52,9 @@ pub(crate) struct ExitsArgs {
     /// Sort rows by count, by total time, by mean time or by the longest time.
     #[arg(long, value_enum, default_value_t = Sort::Count)]
     pub sort: Sort,
+
+    #[command(flatten)]
+    pub limit: RowLimit,
 
     /// Read where the VM's devices are from FILE, the output of 'info mtree' in QEMU's monitor. It names I/O ports and
     /// MMIO addresses. Without it, names come from such a text in --facts, else from the defaults of QEMU's machines.
@@ -277,9 +280,10 @@ fn print(
     clock: ClockUnit,
 ) -> Result<()> {
     let rows = reports.iter().flat_map(|report| &report.rows);
-    let in_guest = rows
-        .into_iter()
-        .any(|row| row.task.is_some() || row.function.is_some());
+    let is_grouped = rows.into_iter().any(|row| {
+        let in_guest = row.task.is_some() || row.function.is_some();
+        in_guest || row.vm_name.is_some() || row.vcpu.is_some()
+    });
     let answer = Answer {
         format: args.common.format,
         command: "exits",
@@ -289,15 +293,15 @@ fn print(
     };
     answer.print(
         || {
-            let layout = answer.layout(usize::MAX);
+            let layout = answer.layout(args.limit.rows());
             let mut text = String::new();
             for report in reports {
                 if args.convention == Some(TimesAs::Perf) {
                     text.push_str(&perf_kvm::table(report, args.common.filter.vcpu));
                 } else {
                     text.push_str(&exits::table(isa, report, args.wide, layout));
-                    // With tasks and functions it is wider than a terminal.
-                    if args.wide || !in_guest {
+                    // With VMs, tasks and functions it is wider than a terminal.
+                    if args.wide || !is_grouped {
                         text.push_str(&exits::split(report, layout));
                     }
                     text.push('\n');

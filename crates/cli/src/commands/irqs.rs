@@ -8,7 +8,7 @@ use session::RecordingInterrupts;
 
 use crate::answer::Answer;
 use crate::opening::{self, AccompanyingFiles};
-use crate::options::{Common, GuestArgs};
+use crate::options::{Common, GuestArgs, RowLimit};
 use crate::output;
 
 /// `trapline irqs`.
@@ -18,9 +18,8 @@ pub(crate) struct IrqsArgs {
     #[command(flatten)]
     guests: GuestArgs,
 
-    /// Show only the first N rows of each table.
-    #[arg(long, value_name = "N")]
-    limit: Option<usize>,
+    #[command(flatten)]
+    limit: RowLimit,
 
     #[command(flatten)]
     common: Common,
@@ -110,9 +109,9 @@ pub(crate) fn run(args: &IrqsArgs) -> Result<()> {
     };
     answer.print(
         || {
-            let layout = answer.layout(args.limit.unwrap_or(usize::MAX));
+            let layout = answer.layout(args.limit.rows());
             let mut text = irqs::table(&report, &vms, layout);
-            let ipis = ipis::table(&sent, answer.layout(usize::MAX));
+            let ipis = ipis::table(&sent, layout);
             if !ipis.is_empty() {
                 text.push('\n');
                 text.push_str(&ipis);

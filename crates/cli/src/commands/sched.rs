@@ -8,6 +8,7 @@ use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use doubts::{Concern, Concerns};
 use event::Quality;
+use model::VmWorkers;
 use render::{ClockUnit, sched};
 use serde::Serialize;
 use serde_json::Value;
@@ -17,7 +18,7 @@ use std::cmp::Reverse;
 use crate::answer::Answer;
 use crate::commands::exits::ambiguous;
 use crate::opening::{self, AccompanyingFiles};
-use crate::options::{Common, GuestArgs};
+use crate::options::{Common, GuestArgs, RowLimit};
 use crate::output;
 
 /// `trapline sched`.
@@ -32,8 +33,9 @@ pub(crate) struct SchedArgs {
     #[arg(long, value_enum, value_name = "WHAT", default_value_t = SchedBy::Task)]
     pub by: SchedBy,
 
-    /// Sort rows by mean or longest delay, number of switches, run time, or time waited after preemption.
-    #[arg(long, value_enum, default_value_t = SchedSort::Mean)]
+    /// Sort rows: threads of VMs before all others and each by the longest delay, or all by mean or longest delay,
+    /// number of switches, run time, or time waited after preemption.
+    #[arg(long, value_enum, default_value_t = SchedSort::Vms)]
     pub sort: SchedSort,
 
     /// Count delays as this perf does. Since 6.9 a task that is preempted in the kernel waits, and since 6.12 a delay
@@ -41,9 +43,8 @@ pub(crate) struct SchedArgs {
     #[arg(long = "as", value_enum, value_name = "PERF", default_value_t = DelaysAs::Perf61)]
     pub convention: DelaysAs,
 
-    /// Show at most N rows.
-    #[arg(long, value_name = "N")]
-    pub limit: Option<usize>,
+    #[command(flatten)]
+    limit: RowLimit,
 
     /// Show a histogram of the delays, in powers of two.
     #[arg(long)]
@@ -95,6 +96,8 @@ pub(crate) enum DelaysAs {
 /// Orders of rows of scheduling latencies, largest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SchedSort {
+    /// vCPUs and threads that work for VMs first, each by longest delay.
+    Vms,
     /// Mean delay.
     Mean,
     /// Longest delay.
@@ -154,7 +157,8 @@ pub(crate) fn run(args: &SchedArgs) -> Result<()> {
     let keep = |tid: i32, pid: Option<i32>| recording.keeps(tid, pid);
     let mut report = sched.report(walked.machine.threads(), merge, &keep, functions);
     recording.require_choice(!report.rows.is_empty())?;
-    sort(&mut report.rows, args.sort);
+    let workers = VmWorkers::of(walked.machine.threads());
+    sort(&mut report.rows, args.sort, &workers);
     let steal = steal.map(|(tasks, vcpus)| {
         let mut report = answers.take(vcpus).report(&walked);
         report.with_guests(&tasks.get(), &walked);
@@ -218,7 +222,7 @@ fn of_tables(args: &SchedArgs, input: &Input<'_>, pictures: Vec<Picture>) -> Res
     else {
         return Err(input.wrong(InputPurpose::Latencies).into());
     };
-    sort(&mut report.rows, args.sort);
+    sort(&mut report.rows, args.sort, &VmWorkers::default());
     let found = Found {
         report: &report,
         steal: None,
@@ -238,7 +242,7 @@ fn print(args: &SchedArgs, inputs: &[String], found: &Found<'_>, quality: &Quali
     let report = found.report;
     answer.print(
         || {
-            let layout = answer.layout(args.limit.unwrap_or(usize::MAX));
+            let layout = answer.layout(args.limit.rows());
             let mut text = match args.by {
                 SchedBy::Cpu => sched::cpus(report, layout),
                 SchedBy::Task | SchedBy::Comm => sched::table(report, layout),
@@ -267,8 +271,12 @@ fn print(args: &SchedArgs, inputs: &[String], found: &Found<'_>, quality: &Quali
 }
 
 /// Sorts rows, largest first; equal ones keep the order by mean.
-fn sort(rows: &mut [TaskRow], by: SchedSort) {
+fn sort(rows: &mut [TaskRow], by: SchedSort, workers: &VmWorkers) {
     match by {
+        SchedSort::Vms => rows.sort_by_cached_key(|r| {
+            let is_other = !workers.has(r.tid, &r.comm);
+            (is_other, r.is_others(), Reverse(r.delays.max()))
+        }),
         SchedSort::Mean => {}
         SchedSort::Max => rows.sort_by_key(|r| Reverse(r.delays.max())),
         SchedSort::Switches => rows.sort_by_key(|r| Reverse(r.delays.count())),

@@ -9,7 +9,7 @@ use render::{ClockUnit, vcpus};
 
 use crate::answer::Answer;
 use crate::opening::{self, AccompanyingFiles};
-use crate::options::{Common, GuestArgs};
+use crate::options::{Common, GuestArgs, RowLimit};
 use crate::output;
 
 /// `trapline vcpus`.
@@ -22,6 +22,9 @@ pub(crate) struct VcpusArgs {
     /// Show durations instead of percentages, and lists in full, for terminals wider than 80 columns.
     #[arg(long)]
     pub wide: bool,
+
+    #[command(flatten)]
+    pub limit: RowLimit,
 
     /// Read where the VM's devices are from FILE, the output of 'info mtree' in QEMU's monitor. It names I/O ports and
     /// MMIO addresses. Without it, names come from such a text in --facts, else from the defaults of QEMU's machines.
@@ -95,7 +98,7 @@ pub(crate) fn run(args: &VcpusArgs) -> Result<()> {
     answer.print(
         || {
             let layout = answer.layout(if args.wide { usize::MAX } else { LISTED });
-            let mut text = vcpus::table(&report, args.wide, layout);
+            let mut text = vcpus::table(&report, args.wide, args.limit.rows(), layout);
             text.push('\n');
             text.push_str(&output::quality(&names.join(", "), quality));
             text

@@ -10,7 +10,7 @@ use session::RecordingVirtqueues;
 
 use crate::answer::Answer;
 use crate::opening::{self, AccompanyingFiles};
-use crate::options::{Common, GuestArgs};
+use crate::options::{Common, GuestArgs, RowLimit};
 use crate::output;
 
 /// `trapline virtqueues`.
@@ -25,9 +25,12 @@ pub(crate) struct VirtqueuesArgs {
     #[arg(long, value_name = "FILE")]
     mtree: Option<PathBuf>,
 
-    /// Show only the first N rows.
-    #[arg(long, value_name = "N")]
-    limit: Option<usize>,
+    /// Show all columns, for terminals wider than 80 columns.
+    #[arg(long)]
+    wide: bool,
+
+    #[command(flatten)]
+    limit: RowLimit,
 
     #[command(flatten)]
     common: Common,
@@ -37,7 +40,7 @@ const HELP: &str = "A row is a queue, or a device where events do not separate i
 of events shows it. Rows of different kinds are of the same traffic: do not add them up.
 
 Columns:
-  seen      in the guest, or on the host
+  seen      below the row: in the guest, or on the host
   by        driver: functions of the guest's virtio driver (virtqueue_add_*,
             virtqueue_get_buf, virtqueue_notify) and its devices' interrupts
             (irq_handler_entry)
@@ -50,15 +53,17 @@ Columns:
             buffers given back (vhost_add_used_and_signal), interrupts raised
             (irqfd_wakeup), frames taken from the guest (tun_get_user;
             not those that vhost hands over in batches)
-  queue     the driver's name for it or its number; of vhost the address of its
-            structure, the last digits on a terminal
+  queue     below the row, behind the device: the driver's name for it or its
+            number; of vhost the address of its structure
   added     buffers that the driver added, requests that it issued
   used      buffers that came back used, requests that were completed
   notified  how often the guest notified the device (kick)
-  each      buffers added for each notification
+  each      with --wide, as are numbers of frames and requests: buffers added for
+            each notification
   irqs      interrupts of the device that were handled, or raised by the back end
-  sent      frames sent or requests written by the guest, and their bytes
-  received  frames received or requests read by the guest, and their bytes
+  sent B    bytes of the frames sent or requests written by the guest
+  received B
+            bytes of the frames received or requests read by the guest
   -         the recording does not say it
 
 Bytes are those of frames and requests, not of the ring, which has virtio's headers \
@@ -102,8 +107,8 @@ pub(crate) fn run(args: &VirtqueuesArgs) -> Result<()> {
     };
     answer.print(
         || {
-            let layout = answer.layout(args.limit.unwrap_or(usize::MAX));
-            let mut text = virtqueues::table(&report, &vms, layout);
+            let layout = answer.layout(args.limit.rows());
+            let mut text = virtqueues::table(&report, &vms, args.wide, layout);
             text.push('\n');
             text.push_str(&output::quality(&names.join(", "), &quality));
             text

@@ -4,10 +4,12 @@ mod common;
 mod format;
 mod guests;
 mod recordings;
+mod rows;
 pub(crate) mod values;
 
 pub(crate) use common::{Common, FilterArgs};
 pub(crate) use format::Format;
 pub(crate) use guests::{GuestArgs, GuestOptions, named_guest};
 pub(crate) use recordings::GivenRecordings;
+pub(crate) use rows::RowLimit;
 pub(crate) use values::cpus;

@@ -8,11 +8,13 @@ mod named;
 mod presumed;
 mod recorded_by;
 mod recorder;
+mod vm_workers;
 
 pub use named::{NamedRole, public_form, vcpu_from_comm};
 pub use recorded_by::RecorderThreads;
 pub(crate) use recorder::RecorderTraces;
 pub use recorder::{PERF_WORKLOAD, RecorderClue};
+pub use vm_workers::VmWorkers;
 
 use crate::{Thread, Threads};
 

@@ -230,7 +230,7 @@ fn what_is_there_is_found() {
                 contract(&what, finding, &mut failures);
             }
             // As text, all of it is there too.
-            let table = render::diagnose::text(diagnosis, 80);
+            let table = render::diagnose::text(diagnosis, render::diagnose::CauseList::Named, 80);
             failures.check(table.contains(id), || format!("{what}: as text: {table}"));
         }
     }

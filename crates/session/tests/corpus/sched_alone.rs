@@ -296,7 +296,7 @@ fn info_lists_them_filters_find_them_and_exits_are_refused() {
             limit: usize::MAX,
             nanoseconds: true,
         };
-        let table = render::vcpus::table(&report, false, layout);
+        let table = render::vcpus::table(&report, false, usize::MAX, layout);
         let line = table
             .lines()
             .find(|line| line.contains(" - "))

@@ -330,7 +330,7 @@ fn analyse(reader: &RecordingReader<'_>, which: usize) {
         // Whatever the recording says, every instant is in one state.
         assert_eq!(row.times.total(), row.to - row.from);
     }
-    text.push_str(&render::vcpus::table(&vcpus, true, layout));
+    text.push_str(&render::vcpus::table(&vcpus, true, usize::MAX, layout));
     text.push_str(&render::vcpus::csv(&vcpus, ClockUnit::default()));
     let sched = answers.take(sched);
     for merge in [Merge::No, Merge::ByComm] {
@@ -386,7 +386,8 @@ fn causes(picture: &Picture) -> String {
         limit: usize::MAX,
         nanoseconds: true,
     };
-    render::diagnose::text(&diagnosis, 80) + &render::compare::text(&same, &[], &[], true, layout)
+    render::diagnose::text(&diagnosis, render::diagnose::CauseList::Named, 80)
+        + &render::compare::text(&same, &[], &[], true, layout)
 }
 
 /// What the recording shows of paths: stages add up to totals, and groups to all instances.

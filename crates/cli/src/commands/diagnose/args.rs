@@ -35,6 +35,11 @@ pub(crate) struct DiagnoseArgs {
     #[arg(long, value_name = "FILE")]
     pub guest_kallsyms: Option<PathBuf>,
 
+    /// Name every cause that could not be checked, with what it needs, and every one that was looked for and not found,
+    /// with the least that would have been found.
+    #[arg(long)]
+    pub full: bool,
+
     /// Only check this rule. May be repeated.
     #[arg(long, value_name = "ID", hide_possible_values = true, value_parser = NameParser::rule())]
     pub rule: Vec<String>,
@@ -55,8 +60,9 @@ const INPUTS: &str = "Recordings of one situation; the printed output of perf kv
                       or a ticket, mail or page with several of these, definitions of guests and facts. - is standard \
                       input.";
 
-const DIAGNOSE_HELP: &str = "Findings are ranked by the time they cost. Below them are the rules that could not be \
-checked, with the events that they need, and the rules that found nothing. 'trapline rules ID' explains a rule.
+const DIAGNOSE_HELP: &str = "Findings are ranked by the time they cost. Below them stands how many causes \
+could not be checked, with the command that records what they need, and how many were looked for and not found; --full \
+names them. 'trapline rules ID' explains a rule.
 
 Record with 'trapline record', so that most rules can be checked; it puts the host's settings beside. With a recording \
 of 'trace-cmd record -e kvm -e sched -e irq' add them yourself: 'trapline facts --format json > facts.json'.

@@ -11,6 +11,7 @@ use analysis::Picture;
 use anyhow::Result;
 use domain::{DefinitionForm, Domain};
 use event::Quality;
+use render::diagnose::CauseList;
 use render::tickets::{TicketDocument, list};
 use render::{ClockUnit, definition, diagnose};
 use rules::{Case, Diagnosis};
@@ -100,7 +101,7 @@ pub(crate) fn run(args: &DiagnoseArgs) -> Result<()> {
     answer.print(
         || {
             let mut text = lists(&session);
-            text.push_str(&diagnose::text(&diagnosis, output::width()));
+            text.push_str(&diagnose::text(&diagnosis, causes(args), output::width()));
             if !remarks.is_empty() {
                 text.push('\n');
                 text.push_str(&definition::list(&remarks, output::width()));
@@ -115,6 +116,14 @@ pub(crate) fn run(args: &DiagnoseArgs) -> Result<()> {
         },
         |_| diagnose::csv(&diagnosis),
     )
+}
+
+/// Returns how causes that are no findings are listed: who asks for a rule wants to know of that.
+fn causes(args: &DiagnoseArgs) -> CauseList {
+    match args.full || !args.rule.is_empty() {
+        true => CauseList::Named,
+        false => CauseList::Counted,
+    }
 }
 
 /// Opens what stands beside the recordings, and the recordings that may be tickets.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use crate::options::values::NameParser;
-use crate::options::{Common, GuestArgs};
+use crate::options::{Common, GuestArgs, RowLimit};
 
 /// `trapline paths`.
 #[derive(Debug, Args)]
@@ -47,6 +47,9 @@ pub(crate) struct PathsArgs {
     /// Draw the sequence diagram of --instance as text, or for Mermaid.
     #[arg(long, value_enum, value_name = "AS", default_value_t = Diagram::Text)]
     pub diagram: Diagram,
+
+    #[command(flatten)]
+    pub limit: RowLimit,
 
     /// Read where the VM's devices are from FILE, the output of 'info mtree' in QEMU's monitor. It names I/O ports and
     /// MMIO addresses. Without it, names come from such a text in --facts, else from the defaults of QEMU's machines.

@@ -88,7 +88,7 @@ pub(crate) fn run(args: &PathsArgs) -> Result<()> {
     };
     answer.print(
         || {
-            let layout = answer.layout(SHOWN);
+            let layout = answer.layout(args.limit.rows_or(SHOWN));
             let mut text = render_paths::table(&reports, layout);
             text.push('\n');
             text.push_str(&output::quality(&together.names.join(", "), quality));

@@ -1,6 +1,7 @@
 //! The text about one input: one screen, ten lines, or all that there is.
 
 use analysis::{ExitTable, Origin};
+use render::diagnose::CauseList;
 use render::parts::PARTS;
 use render::screen::{self, Line, ScreenInput};
 use render::{Layout, cost, diagnose, exits, info, paths, perf_stat, quality, sched, vcpus};
@@ -63,7 +64,11 @@ impl Part {
         let printed = picture.origin == Origin::Printed;
         let mut out = self.head(printed);
         out.push('\n');
-        out.push_str(&diagnose::text(&self.diagnosis, output::width()));
+        out.push_str(&diagnose::text(
+            &self.diagnosis,
+            CauseList::Named,
+            output::width(),
+        ));
         out.push('\n');
         if picture.info.has_exits || !picture.exits.is_empty() && printed {
             out.push_str(&self.vcpus());
@@ -126,7 +131,7 @@ impl Part {
         let Some(report) = &self.picture.vcpus else {
             return String::new();
         };
-        vcpus::table(report, false, self.layout()) + "\n"
+        vcpus::table(report, false, usize::MAX, self.layout()) + "\n"
     }
 
     /// Returns tables of the paths through guests that were found.
