@@ -84,7 +84,8 @@ export function start(timelines: readonly Timeline[]): void {
     searched = wanted;
     if (wanted !== "") {
       known ??= texts();
-      const elements = known.filter(({ text }) => text.includes(wanted)).map(({ element }) => element);
+      // What is of another VM than the one that is shown alone is not there.
+      const elements = known.filter(({ element, text }) => text.includes(wanted) && !element.closest("[hidden]")).map(({ element }) => element);
       for (const element of elements.slice(0, MOST)) element.classList.add("hit");
       hits = elements.map((element): Hit => ({ element }));
       for (const timeline of timelines) hits.push(...timeline.find(wanted).map((found): Hit => ({ timeline, found })));

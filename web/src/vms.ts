@@ -98,6 +98,7 @@ export function start(timelines: readonly Timeline[]): ((vm: string) => void) | 
     note.replaceChildren(`Only ${vm}: ${left}; sums, and what says no VM, are of all. `, button("Show all VMs", () => choose(""), { class: "small" }));
     say(vm === "" ? "All VMs are shown" : `Only ${vm} is shown, ${left}`);
   };
+  for (const one of timelines) one.leaveVm = () => choose("");
   select.addEventListener("change", () => choose(select.value));
   host.prepend(make("label", { class: "vm-filter" }, "VM ", select));
   host.closest("header")?.append(note);

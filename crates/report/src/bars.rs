@@ -91,6 +91,8 @@ const LEFT: u32 = 240;
 const BAR: u32 = WIDTH - LEFT - 10;
 /// Height of a bar with the numbers below it.
 const ROW: u32 = 42;
+/// So many letters of a name fit beside a bar.
+const NAME: usize = 31;
 /// A part narrower than this has no room for its letter.
 const LETTER: f64 = 12.0;
 
@@ -186,17 +188,33 @@ fn part(look: &BarStyle, x: f64, width: f64, y: u32, height: u32) -> String {
     out
 }
 
+/// Returns a name as the lines that it takes beside a bar: what tells vCPUs of one VM apart stands at its end.
+fn name_lines(name: &str) -> Vec<String> {
+    if name.chars().count() <= NAME {
+        return vec![name.to_owned()];
+    }
+    if let Some((vm, vcpu)) = name.rsplit_once(", ") {
+        return vec![cut(&format!("{vm},"), NAME), cut(vcpu, NAME)];
+    }
+    let first: String = name.chars().take(NAME).collect();
+    let rest: String = name.chars().skip(NAME).collect();
+    vec![first, cut(&rest, NAME)]
+}
+
 fn one(out: &mut String, bar: &Bar, y: u32) {
     let class = if bar.sum { "bar sum" } else { "bar" };
     let name = escape(&render::neutral::name(&bar.name));
     let numbers = numbers(&bar.times);
-    let _ = write!(
-        out,
-        "<g class=\"{class}\"><title>{name}: {numbers}</title><text class=\"name\" x=\"{}\" y=\"{}\">{}</text>",
-        LEFT - 8,
-        y + 16,
-        escape(&cut(&bar.name, 31))
-    );
+    let _ = write!(out, "<g class=\"{class}\"><title>{name}: {numbers}</title>");
+    for (line, at) in name_lines(&bar.name).iter().zip(0u32..) {
+        let _ = write!(
+            out,
+            "<text class=\"name\" x=\"{}\" y=\"{}\">{}</text>",
+            LEFT - 8,
+            y + 16 + 15 * at,
+            escape(line)
+        );
+    }
     let total = bar.times.total().max(1) as f64;
     let mut x = f64::from(LEFT);
     for look in &LOOKS {
@@ -212,4 +230,20 @@ fn one(out: &mut String, bar: &Bar, y: u32) {
         "<text class=\"numbers\" x=\"{LEFT}\" y=\"{}\">{numbers}</text></g>",
         y + 33
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::name_lines;
+
+    #[test]
+    fn names_keep_what_sets_them_apart() {
+        assert_eq!(name_lines("vCPU 0"), ["vCPU 0"]);
+        assert_eq!(
+            name_lines("qemu-system-x86 (process 1691), vCPU 1"),
+            ["qemu-system-x86 (process 1691),", "vCPU 1"]
+        );
+        let long = "x".repeat(40);
+        assert_eq!(name_lines(&long), ["x".repeat(31), "x".repeat(9)]);
+    }
 }

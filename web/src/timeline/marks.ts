@@ -1,6 +1,7 @@
 // Going from mark to mark.
 
 import { type Data, type Marks, pick } from "./data.js";
+import { isScatter, pointAt } from "./scatter.js";
 import { tidOf } from "./wakes.js";
 
 /** A mark by its line and number. */
@@ -38,7 +39,7 @@ export function marksOfVm(data: Data, lines: readonly Marks[], vm: string): Mark
   const vmOf = new Map(data.lanes.map((lane) => [lane.id, lane.vm]));
   const ofName = data.names.map((text) => vmOf.get(`tid-${tidOf(text) ?? ""}`) ?? "");
   const isShown = (what: number): boolean => vm === "" || (ofName[what] ?? "") === "" || ofName[what] === vm;
-  return lines.map((marks) => pick(marks, (i) => isShown(marks.what[i] as number)));
+  return lines.map((marks) => (marks.id.startsWith("path:") ? pick(marks, (i) => isShown(marks.what[i] as number)) : marks));
 }
 
 /** The mark that is at a time, or nearest to it within some pixels. */
@@ -58,4 +59,10 @@ export function markAt(marks: Marks | undefined, time: number, unit: number): nu
     }
   }
   return best;
+}
+
+/** The mark of a row at a time, and, where points have heights, `y` pixels below the row's top; `unit` is the time that a pixel is. */
+export function markNear(marks: Marks | undefined, row: { top: number; height: number }, time: number, unit: number, y?: number): number | undefined {
+  if (marks && y !== undefined && isScatter(marks)) return pointAt(marks, { top: row.top, high: row.height }, time, y, unit);
+  return markAt(marks, time, unit);
 }

@@ -1,8 +1,7 @@
 // A timeline: its data, what shows of it, and what was asked of it.
 
 import { all, eachFrame, make, replaceHash, settled, unfold } from "../dom.js";
-import { duration } from "../format.js";
-import { format, type Place } from "../hash.js";
+import type { Place } from "../hash.js";
 import type { Data, Marks } from "./data.js";
 import { type Cursor, Painter, type Scene } from "./draw.js";
 import { find, type Found } from "./find.js";
@@ -11,10 +10,11 @@ import { Frame } from "./frame.js";
 import { Input } from "./input.js";
 import { fitLabels, makeLabel } from "./labels.js";
 import { legend } from "./legend.js";
-import { MarkList, markAt, marksOfVm } from "./marks.js";
+import { MarkList, markNear, marksOfVm } from "./marks.js";
 import { type Palette, palette } from "./palette.js";
 import { foldedAtFirst, groupOfVm, groupsOf, height, place, type Row, rowAt, rows } from "./rows.js";
-import { isScatter, isSlow, pointAt } from "./scatter.js";
+import { hashOf, rangeOf, rangeText } from "./places.js";
+import { isSlow } from "./scatter.js";
 import { Elsewhere, Overview, ruler, sized } from "./strip.js";
 import { commandOf, Summary } from "./summary.js";
 import { byState, cellAt, firstAbove, type Sums } from "./sums.js";
@@ -28,6 +28,8 @@ export class Timeline {
   /** How long the last frame took to draw, in milliseconds. */
   lastFrameMs = 0;
   frames = 0;
+  /** Shows all VMs again, over the whole page. */
+  leaveVm: () => void = () => this.only("");
   private readonly frame: Frame;
   private readonly painter: Painter;
   private readonly strip: Overview;
@@ -164,12 +166,10 @@ export class Timeline {
   /** Opens a place that a link names. */
   goto(place: Place): void {
     const { data } = this;
-    // A clock that counts ticks may be printed as it is.
-    const asTicks = !data.nanoseconds && place.whole;
-    const time = (at: bigint): number => Number((asTicks ? at / 1_000_000_000n : at) - data.begin);
-    const [from, to] = [time(place.from), time(place.to)];
+    const [from, to] = rangeOf(place, data);
     const room = from === to ? Math.min(data.length / 20, 1e6) : 0;
     this.marked = new Set(place.lanes.map((id) => data.lanes.findIndex((lane) => lane.id === id)).filter((index) => index >= 0));
+    this.reach(this.marked);
     for (const index of this.marked) this.folded.delete(this.groups[index] ?? "");
     this.layout();
     this.setView(from - room, to + room);
@@ -182,20 +182,12 @@ export class Timeline {
     (section && isFirst ? section : this.host).scrollIntoView({ block: "start" });
     this.frame.plot.focus({ preventScroll: true });
     const lanes = [...this.marked].map((index) => data.lanes[index]?.label).join(", ");
-    this.frame.status.textContent = `Shown: ${this.rangeText()}${lanes ? ` · ${lanes}` : ""}`;
+    this.frame.status.textContent = `Shown: ${rangeText(this.data, this.view.from, this.view.to)}${lanes ? ` · ${lanes}` : ""}`;
   }
 
   /** A link to what shows, as a fragment. */
   hash(): string {
-    const { begin, lanes, nanoseconds } = this.data;
-    const unit = nanoseconds ? 1n : 1_000_000_000n;
-    return format({
-      from: (begin + BigInt(Math.floor(this.view.from))) * unit,
-      to: (begin + BigInt(Math.ceil(this.view.to))) * unit,
-      lanes: [...this.marked].map((index) => lanes[index]?.id ?? ""),
-      recording: this.recording,
-      whole: !nanoseconds,
-    });
+    return hashOf(this.data, this.view, this.marked, this.recording);
   }
 
   private link(): string {
@@ -206,12 +198,11 @@ export class Timeline {
 
   private layout(): void {
     this.rows = rows(this.data, this.folded, this.vm);
-    const { labels } = this.frame;
-    labels.replaceChildren(
-      ...this.rows.map((row, index) =>
-        makeLabel(this.data, row, this.folded.has(row.fold), row.type === "lane" && this.marked.has(row.index), () => this.press(row, index)),
-      ),
-    );
+    const made = this.rows.map((row, at) => {
+      const isMarked = row.type === "lane" && this.marked.has(row.index);
+      return makeLabel(this.data, row, this.folded.has(row.fold), isMarked, () => this.press(row, at));
+    });
+    this.frame.labels.replaceChildren(...made);
     this.named();
     this.cursor = undefined;
     this.redraw();
@@ -261,11 +252,8 @@ export class Timeline {
     return this.view.span / Math.max(1, this.frame.plot.clientWidth);
   }
 
-  /** The mark at a row and a time, and, where points have heights, `y` pixels below the row's top. */
   private markAt(row: Row, time: number, y?: number): number | undefined {
-    const marks = this.data.marks[row.index];
-    if (marks && y !== undefined && isScatter(marks)) return pointAt(marks, { top: row.top, high: row.height }, time, y, this.unit);
-    return markAt(marks, time, this.unit);
+    return markNear(this.data.marks[row.index], row, time, this.unit, y);
   }
 
   /** What is at a row and a time. */
@@ -329,12 +317,6 @@ export class Timeline {
       this.chosen = index === undefined ? undefined : { line: row.index, index };
     }
     this.choose(this.rows.indexOf(row), time);
-  }
-
-  private rangeText(): string {
-    const { from, to } = this.view;
-    const text = (time: number): string => clock(this.data.begin, time, this.data.nanoseconds);
-    return `${text(from)} to ${text(to)} (${duration(to - from, this.data.nanoseconds)})`;
   }
 
   // Keys.
@@ -490,6 +472,12 @@ export class Timeline {
     this.shown();
   }
 
+  /** Shows all VMs again, where one alone is shown and a link or a search leads to another one's lane. */
+  private reach(lanes: Iterable<number>): void {
+    const isHidden = (index: number): boolean => this.data.lanes[index]?.group !== "cpus" && this.data.lanes[index]?.vm !== this.vm;
+    if (this.vm !== "" && [...lanes].some(isHidden)) this.leaveVm();
+  }
+
   /** Shows a place, as a part of the whole, as wide as what shows now, and goes there. */
   showAround(part: number): void {
     const middle = part * this.data.length;
@@ -515,6 +503,7 @@ export class Timeline {
   show(found: Found): void {
     if (found.mark) this.gotoMark(found.mark.line, found.mark.index);
     if (found.lane !== undefined) {
+      this.reach([found.lane]);
       if (this.folded.delete(this.groups[found.lane] ?? "")) this.layout();
       const row = this.rows.findIndex((one) => one.type === "lane" && one.index === found.lane);
       if (found.from !== undefined && found.to !== undefined) {
@@ -593,7 +582,7 @@ export class Timeline {
       waited: this.focus.cpuIn(this.rows, this.groups),
     };
     if (context) this.painter.draw(context, scene);
-    frame.range.textContent = this.rangeText();
+    frame.range.textContent = rangeText(this.data, this.view.from, this.view.to);
     this.follow();
     this.lastFrameMs = performance.now() - start;
     this.frames++;
