@@ -54,6 +54,7 @@ export class Columns {
   private shown: boolean[];
   private readonly kept: Set<number>;
   private isChosen = false;
+  private isPrinting = false;
   private readonly chooser: HTMLDetailsElement;
   private readonly summary = make("summary");
   private readonly boxes: HTMLInputElement[];
@@ -83,6 +84,8 @@ export class Columns {
     this.apply();
     new MutationObserver(() => this.apply()).observe(table, { childList: true });
     new ResizeObserver(() => this.fit()).observe(box);
+    window.addEventListener("beforeprint", () => this.print(true));
+    window.addEventListener("afterprint", () => this.print(false));
   }
 
   /** Shows the column that a text is in, where it is hidden. */
@@ -99,7 +102,7 @@ export class Columns {
 
   /** Hides columns from the last one on as long as the table is wider than its room, unless somebody has chosen. */
   private fit(): void {
-    if (this.isChosen || this.box.clientWidth <= 0) return;
+    if (this.isChosen || this.isPrinting || this.box.clientWidth <= 0) return;
     const room = (this.box.parentElement ?? this.box).clientWidth;
     for (let most = Math.min(MOST, this.heads.length); ; most--) {
       this.shown = first(this.heads.length, most, this.kept);
@@ -108,8 +111,15 @@ export class Columns {
     }
   }
 
+  /** On paper nobody can choose. */
+  private print(isPrinting: boolean): void {
+    this.isPrinting = isPrinting;
+    this.apply();
+  }
+
   private apply(): void {
-    const { table, shown } = this;
+    const { table, isPrinting } = this;
+    const shown = isPrinting ? this.shown.map(() => true) : this.shown;
     for (const row of table.rows) {
       [...row.cells].forEach((cell, column) => {
         if (cell.hidden === shown[column]) cell.hidden = !shown[column];

@@ -278,10 +278,12 @@ fn on_paper_all_is_open_and_nothing_can_be_pressed() {
             names: all('.tl-row').filter(seen).length > 0,
             head: place,
             compact: all('.compact').filter(seen).length,
+            columns: all('table.data th, table.data td').filter(one => !seen(one)).length,
             dark: getComputedStyle(document.body).backgroundColor,
         }";
     let expected = json!({
-        "folded": 0, "buttons": 0, "names": true, "head": "static", "compact": 0, "dark": "rgb(255, 255, 255)",
+        "folded": 0, "buttons": 0, "names": true, "head": "static", "compact": 0, "columns": 0,
+        "dark": "rgb(255, 255, 255)",
     });
     assert_eq!(page.browser.run(shown), expected);
 }

@@ -188,7 +188,7 @@ fn part(look: &BarStyle, x: f64, width: f64, y: u32, height: u32) -> String {
     out
 }
 
-/// Returns a name as the lines that it takes beside a bar: what tells vCPUs of one VM apart stands at its end.
+/// Returns a name as the lines that it takes beside a bar: its end says which vCPU of a VM it is.
 fn name_lines(name: &str) -> Vec<String> {
     if name.chars().count() <= NAME {
         return vec![name.to_owned()];
