@@ -174,7 +174,8 @@ export class Timeline {
     this.layout();
     this.setView(from - room, to + room);
     const first = this.rows.findIndex((row) => row.type === "lane" && this.marked.has(row.index));
-    if (first >= 0) this.revealRow(first);
+    // Near the top, below its group's name: the foot of the lanes may lie below the window.
+    if (first >= 0) this.frame.scroll.scrollTop = (this.rows[first]?.top ?? 0) - 44;
     unfold(this.host);
     // To the section's head, unless that is another recording's.
     const section = this.host.closest("section");
