@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use analysis::{
-    LeftOut, PathExamples, Picture, SharedAnalysis, Study, Timeline, TimelineEvent, TimelineNames,
-    TimelineReport, TimelineWindow, Window,
+    LeftOut, PathExamples, Picture, Resume, SharedAnalysis, Study, Timeline, TimelineEvent,
+    TimelineNames, TimelineReport, TimelineWindow, Window,
 };
 use event::{Event, EventOrder, EventType, Side, Sink};
 use eventtext::{EventPrinter, TextStyle, TimeColumns};
@@ -94,6 +94,7 @@ impl Input<'_> {
         let hops = Hops::new(&resumes, &plan, &timeline.windows);
         let mut again = SecondWalk {
             hops: Some(hops).filter(Hops::any),
+            resumes: &resumes,
             study,
             found: found.clone(),
             until: plan.until(),
@@ -271,7 +272,9 @@ fn say_left_out(timeline: &mut TimelineReport) {
 /// Takes the events of windows, and lets a study find stretches.
 struct SecondWalk<'a, 'f> {
     /// Where it need not look.
-    hops: Option<Hops<'a>>,
+    hops: Option<Hops>,
+    /// Moments from which it can go on.
+    resumes: &'a [Resume],
     study: Option<Study>,
     /// What it finds.
     found: Option<SharedAnalysis<Timeline>>,
@@ -302,7 +305,7 @@ impl SecondWalk<'_, '_> {
             opened.walk(self);
             next = self.hops.as_mut().and_then(Hops::take);
         }
-        while let Some(resume) = next {
+        while let Some(resume) = next.and_then(|next| self.resumes.get(next)) {
             if let Some(study) = &mut self.study {
                 study.resume(resume);
             }
@@ -320,8 +323,10 @@ impl SecondWalk<'_, '_> {
         self.since = 0;
         let study = self.study.as_ref();
         self.hops.as_mut().is_some_and(|hops| {
-            hops.ends(now, |resume, time| {
-                study.is_none_or(|study| study.may_resume(resume, time))
+            hops.ends(now, |next, time| {
+                let resume = self.resumes.get(next);
+                let may = |study: &Study| resume.is_some_and(|one| study.may_resume(one, time));
+                study.is_none_or(may)
             })
         })
     }

@@ -9,26 +9,31 @@
 
 use analysis::{Resume, StretchPlan, TimelineWindow};
 
-/// The times that are asked for, and the moments from which a walk can go on.
-pub(crate) struct Hops<'r> {
-    resumes: &'r [Resume],
+/// The times that are asked for, and the moments from which a walk can go on, by their numbers.
+pub(crate) struct Hops {
+    /// The times of the moments, in order.
+    moments: Vec<u64>,
     /// Times that are asked for, in order and apart from each other.
     asked: Vec<(u64, u64)>,
     /// The first of them that is not past.
     at: usize,
     /// The moment from which the walk is to go on, once it has ended.
-    next: Option<&'r Resume>,
+    next: Option<usize>,
+    /// The time of the moment from which it went on last. Events that were written late may come behind it with earlier
+    /// times: going by these alone, the walk would go on from the same moment without an end.
+    from: u64,
 }
 
-impl<'r> Hops<'r> {
+impl Hops {
     /// Puts together what is asked for.
-    pub(crate) fn new(
-        resumes: &'r [Resume],
-        plan: &StretchPlan,
-        windows: &[TimelineWindow],
-    ) -> Hops<'r> {
+    pub(crate) fn new(resumes: &[Resume], plan: &StretchPlan, windows: &[TimelineWindow]) -> Hops {
         let windows = windows.iter().map(|window| (window.begin, window.end));
-        let mut asked: Vec<(u64, u64)> = windows.chain(plan.times()).collect();
+        let moments = resumes.iter().map(|one| one.place.time).collect();
+        Hops::of(moments, windows.chain(plan.times()).collect())
+    }
+
+    /// The same, of the times of moments in order, and of times in any order.
+    fn of(moments: Vec<u64>, mut asked: Vec<(u64, u64)>) -> Hops {
         asked.sort_unstable();
         asked.dedup_by(|next, last| {
             let touches = next.0 <= last.1;
@@ -38,10 +43,11 @@ impl<'r> Hops<'r> {
             touches
         });
         let mut hops = Hops {
-            resumes,
+            moments,
             asked,
             at: 0,
             next: None,
+            from: 0,
         };
         hops.next = hops.before_next(0);
         hops
@@ -49,25 +55,28 @@ impl<'r> Hops<'r> {
 
     /// Returns whether there is anywhere to go on from.
     pub(crate) fn any(&self) -> bool {
-        !self.resumes.is_empty()
+        !self.moments.is_empty()
     }
 
     /// Takes the moment from which the walk goes on.
-    pub(crate) fn take(&mut self) -> Option<&'r Resume> {
-        self.next.take()
+    pub(crate) fn take(&mut self) -> Option<usize> {
+        let next = self.next.take()?;
+        self.from = *self.moments.get(next)?;
+        Some(next)
     }
 
     /// Returns the last moment before the next time that is asked for, if it is later than now.
-    fn before_next(&self, now: u64) -> Option<&'r Resume> {
+    fn before_next(&self, now: u64) -> Option<usize> {
         let (begin, _) = self.asked.get(self.at)?;
-        let count = { self.resumes }.partition_point(|one| one.place.time < *begin);
-        let last = self.resumes.get(count.checked_sub(1)?)?;
-        (last.place.time > now).then_some(last)
+        let count = self.moments.partition_point(|moment| moment < begin);
+        let last = count.checked_sub(1)?;
+        let moment = *self.moments.get(last)?;
+        (moment > now.max(self.from)).then_some(last)
     }
 
     /// Takes note of the time now. Returns whether the walk is to end, to go on at a later moment. `may` says whether
     /// nothing is left out if what is asked for up to a time is past.
-    pub(crate) fn ends(&mut self, now: u64, may: impl FnOnce(&Resume, u64) -> bool) -> bool {
+    pub(crate) fn ends(&mut self, now: u64, may: impl FnOnce(usize, u64) -> bool) -> bool {
         while self.asked.get(self.at).is_some_and(|(_, end)| *end < now) {
             self.at += 1;
         }
@@ -79,5 +88,31 @@ impl<'r> Hops<'r> {
             self.next = Some(next);
         }
         self.next.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_walk_goes_on_from_the_last_moment_before_what_is_asked_for() {
+        let mut hops = Hops::of(vec![10, 20, 30, 40], vec![(25, 26), (45, 50)]);
+        assert_eq!(hops.take(), Some(1));
+        assert!(!hops.ends(25, |_, _| true));
+        assert!(!hops.ends(27, |_, _| false));
+        assert!(hops.ends(27, |next, past| (next, past) == (3, 26)));
+        assert_eq!((hops.take(), hops.take()), (Some(3), None));
+        assert!(!hops.ends(60, |_, _| true));
+    }
+
+    #[test]
+    fn events_that_come_late_do_not_lead_back_to_the_same_moment() {
+        let mut hops = Hops::of(vec![100], vec![(150, 160)]);
+        assert_eq!(hops.take(), Some(0));
+        for late in [1, 50, 99, 100, 120] {
+            assert!(!hops.ends(late, |_, _| true), "{late}");
+        }
+        assert_eq!(hops.take(), None);
     }
 }
