@@ -12,7 +12,7 @@ interface Written {
 }
 
 const HEIGHT = 260;
-/** Lines in turn, so that they can be told apart without colour. */
+/** Lines in turn, so that they can be distinguished without colour. */
 const DASHES: readonly number[][] = [[], [7, 4], [2, 3], [10, 3, 2, 3], [14, 4], [4, 2, 2, 2, 2, 2]];
 
 /** Series of points of their own, with one list of all their places: uPlot wants the latter. */

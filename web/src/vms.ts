@@ -6,15 +6,15 @@ import { parse } from "./hash.js";
 import type { Timeline } from "./timeline/timeline.js";
 
 /** What is known of VMs: by the ids of lanes, by process, and by name. */
-export interface Known {
+export interface LanesByVm {
   names: string[];
   byLane: Map<string, string>;
   byProcess: Map<string, string>;
 }
 
 /** What lanes say of VMs. */
-export function known(lanes: readonly { id: string; group: string; detail: string; vm: string }[]): Known {
-  const out: Known = { names: [], byLane: new Map(), byProcess: new Map() };
+export function known(lanes: readonly { id: string; group: string; detail: string; vm: string }[]): LanesByVm {
+  const out: LanesByVm = { names: [], byLane: new Map(), byProcess: new Map() };
   for (const { id, group, detail, vm } of lanes) {
     if (vm === "") continue;
     if (!out.names.includes(vm)) out.names.push(vm);
@@ -26,7 +26,7 @@ export function known(lanes: readonly { id: string; group: string; detail: strin
 }
 
 /** The VM that a row is of; nothing where it does not say. `row` is its exact values by the names of columns. */
-export function vmOfRow(vms: Known, row: ReadonlyMap<string, string>): string | undefined {
+export function vmOfRow(vms: LanesByVm, row: ReadonlyMap<string, string>): string | undefined {
   const isOfVm = ["vm", "vm_name", "vm_pid", "vcpu", "vcpu_tid"].some((column) => row.has(column));
   if (!isOfVm) return undefined;
   const tid = row.get("vcpu_tid") ?? row.get("tid") ?? "";
@@ -36,7 +36,7 @@ export function vmOfRow(vms: Known, row: ReadonlyMap<string, string>): string | 
 }
 
 /** The VMs that a finding is about: those whose lanes it links to, and those that it names. None: of all, or of none in particular. */
-export function vmsOf(vms: Known, text: string, hashes: readonly string[]): Set<string> {
+export function vmsOf(vms: LanesByVm, text: string, hashes: readonly string[]): Set<string> {
   const lanes = hashes.flatMap((hash) => parse(hash)?.lanes ?? []);
   const found = new Set(lanes.flatMap((lane) => vms.byLane.get(lane) ?? []));
   // A name may be the beginning of another one: the longest that fits counts.
@@ -50,7 +50,7 @@ export function vmsOf(vms: Known, text: string, hashes: readonly string[]): Set<
 }
 
 /** Hides rows of tables that are of other VMs; returns how many. */
-function filterTables(vms: Known, vm: string): number {
+function filterTables(vms: LanesByVm, vm: string): number {
   let hidden = 0;
   for (const table of all<HTMLTableElement>("table.data")) {
     if (table.closest(".timeline")) continue;
@@ -66,7 +66,7 @@ function filterTables(vms: Known, vm: string): number {
 }
 
 /** Hides findings that are about other VMs, and what names them in the overview; returns how many. */
-function filterFindings(vms: Known, vm: string): number {
+function filterFindings(vms: LanesByVm, vm: string): number {
   let hidden = 0;
   for (const finding of all(".finding")) {
     const links = all<HTMLAnchorElement>("a[href^='#t=']", finding).map((link) => link.getAttribute("href") ?? "");

@@ -61,7 +61,7 @@ test("every column is a sum, and together they are all of it", () => {
   }
 });
 
-test("wide cells are told", () => {
+test("wide cells are placeText", () => {
   const list: Piece[] = [{ begin: 0, end: 10, kind: 0, count: 1 }, { begin: 10, end: 90, kind: 1, count: 1 }, { begin: 90, end: 100, kind: 0, count: 1 }];
   const { cells } = data([list]).lanes[0]!;
   const found: number[] = [];

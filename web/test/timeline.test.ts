@@ -48,7 +48,7 @@ test("a view stays within the recording", () => {
   assert.deepEqual([tiny.from, tiny.to], [0, 5]);
 });
 
-test("what is told of a stretch, of a sum and of several", () => {
+test("what is placeText of a stretch, of a sum and of several", () => {
   const [lane] = SAMPLE.lanes;
   assert.equal(sentence(cell(SAMPLE, lane!, 0)), "a vCPU 0: guest · HLT · 1.000us, from 443.995733142 to 443.995734142 · on CPU 3");
   const sum = cell(SAMPLE, lane!, 1);

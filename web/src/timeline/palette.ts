@@ -1,4 +1,4 @@
-// How states look: a colour from the page's style, a pattern and a letter, so that they can be told apart in grey too.
+// How states look: a colour from the page's style, a pattern and a letter, so that they can be distinguished in grey too.
 
 import type { Kind } from "./data.js";
 

@@ -7,7 +7,7 @@ import { add, cellAt, firstAbove, type Sum } from "./sums.js";
 import { clock } from "./ticks.js";
 
 /** A heading and lines below it. */
-export interface Told {
+export interface PlaceText {
   head: string;
   lines: string[];
 }
@@ -33,7 +33,7 @@ function emptySum(data: Data): Sum {
   return { ns: new Float64Array(data.kinds.length), total: 0, stretches: 0, exact: true };
 }
 
-function stretch(data: Data, lane: Lane, i: number): Told {
+function stretch(data: Data, lane: Lane, i: number): PlaceText {
   const { cells } = lane;
   const kind = data.kinds[cells.kind[i] as number];
   const [what, behind] = [name(data, cells.a[i] as number), name(data, cells.b[i] as number)];
@@ -46,7 +46,7 @@ function stretch(data: Data, lane: Lane, i: number): Told {
 }
 
 /** Says what one cell is: a stretch, or a sum that was not kept finer. */
-export function cell(data: Data, lane: Lane, i: number): Told {
+export function cell(data: Data, lane: Lane, i: number): PlaceText {
   const { cells } = lane;
   if ((cells.kind[i] as number) >= 0) return stretch(data, lane, i);
   const [from, to] = [cells.begin[i] as number, cells.end[i] as number];
@@ -59,7 +59,7 @@ export function cell(data: Data, lane: Lane, i: number): Told {
 }
 
 /** Says what lanes did around a time, `unit` being the time that a pixel is. */
-export function lanes(data: Data, which: readonly number[], label: string, time: number, unit: number): Told | undefined {
+export function lanes(data: Data, which: readonly number[], label: string, time: number, unit: number): PlaceText | undefined {
   const only = which.length === 1 ? data.lanes[which[0] as number] : undefined;
   let [from, to] = [time - unit / 2, time + unit / 2];
   if (only) {
@@ -86,7 +86,7 @@ export function lanes(data: Data, which: readonly number[], label: string, time:
 }
 
 /** Says what a mark is, and what lies around it where `unit` says what time a pixel is. */
-export function mark(data: Data, line: number, i: number, unit = 0): Told {
+export function mark(data: Data, line: number, i: number, unit = 0): PlaceText {
   const marks = data.marks[line];
   if (!marks) return { head: "", lines: [] };
   const [begin, length] = [marks.begin[i] as number, marks.length[i] as number];
@@ -107,8 +107,8 @@ export function mark(data: Data, line: number, i: number, unit = 0): Told {
 }
 
 /** As one sentence, for the line above the picture. */
-export function sentence(told: Told): string {
-  return [told.head, ...told.lines].filter((one) => one !== "").join(" · ");
+export function sentence(placeText: PlaceText): string {
+  return [placeText.head, ...placeText.lines].filter((one) => one !== "").join(" · ");
 }
 
 /** An event: the window that it is in, and its number there. */
@@ -134,7 +134,7 @@ export function eventAt(data: Data, lane: number, time: number, near: number): E
 }
 
 /** Says what an event is. */
-export function event(data: Data, at: EventAt | undefined): Told | undefined {
+export function event(data: Data, at: EventAt | undefined): PlaceText | undefined {
   const window = at && data.windows[at.window];
   if (!window) return undefined;
   const i = at.index;

@@ -18,7 +18,7 @@ import { isSlow } from "./scatter.js";
 import { Elsewhere, Overview, ruler, sized } from "./strip.js";
 import { commandOf, Summary } from "./summary.js";
 import { byState, cellAt, firstAbove, type Sums } from "./sums.js";
-import { cell, event as tellEvent, eventAt, lanes as tellLanes, mark as tellMark, sentence, type Told } from "./tell.js";
+import { cell, event as tellEvent, eventAt, lanes as tellLanes, mark as tellMark, sentence, type PlaceText } from "./tell.js";
 import { clock, type Tick, ticks } from "./ticks.js";
 import { View } from "./view.js";
 
@@ -241,9 +241,9 @@ export class Timeline {
     const isNear = before !== undefined && before >= view.from && before <= view.to;
     this.cursor = { row: index, time: time ?? (isNear ? before : (view.from + view.to) / 2) };
     this.revealRow(index);
-    const told = this.explained(index, this.cursor.time);
-    this.say(told);
-    this.frame.tips.keep(byKey ? told : undefined);
+    const placeText = this.explained(index, this.cursor.time);
+    this.say(placeText);
+    this.frame.tips.keep(byKey ? placeText : undefined);
     this.redraw();
   }
 
@@ -258,7 +258,7 @@ export class Timeline {
   }
 
   /** What is at a row and a time. */
-  private told(index: number, time: number, y?: number): Told | undefined {
+  private placeText(index: number, time: number, y?: number): PlaceText | undefined {
     const row = this.rows[index];
     if (!row) return undefined;
     if (row.type === "marks") {
@@ -272,29 +272,29 @@ export class Timeline {
   }
 
   /** The same of a place that is chosen, with what led to it: who woke it, and who ran while it waited. */
-  private explained(index: number, time: number): Told | undefined {
-    const [row, told] = [this.rows[index], this.told(index, time)];
+  private explained(index: number, time: number): PlaceText | undefined {
+    const [row, placeText] = [this.rows[index], this.placeText(index, time)];
     this.focus.clear();
-    if (!row || !told) return told;
+    if (!row || !placeText) return placeText;
     const mark = row.type === "marks" ? (this.chosen?.line === row.index ? this.chosen.index : this.markAt(row, time)) : undefined;
     const more = mark !== undefined ? this.focus.mark(row.index, mark) : row.type === "lane" ? this.focus.moment(row.index, time) : [];
-    return { head: told.head, lines: [...told.lines, ...more] };
+    return { head: placeText.head, lines: [...placeText.lines, ...more] };
   }
 
-  private say(told: Told | undefined): void {
+  private say(placeText: PlaceText | undefined): void {
     const at = this.cursor ? ` (${clock(this.data.begin, this.cursor.time, this.data.nanoseconds)})` : "";
-    this.frame.status.textContent = told ? sentence(told) : `Nothing was recorded here${at}`;
+    this.frame.status.textContent = placeText ? sentence(placeText) : `Nothing was recorded here${at}`;
   }
 
   private hover(x: number, y: number): void {
     const row = rowAt(this.rows, y);
     const time = this.view.time(x, this.frame.plot.clientWidth);
-    let told = row ? this.told(this.rows.indexOf(row), time, y - row.top) : undefined;
+    let placeText = row ? this.placeText(this.rows.indexOf(row), time, y - row.top) : undefined;
     // The foot of a lane has its single events.
     if (row?.type === "lane" && y > row.top + row.height - 8) {
-      told = tellEvent(this.data, eventAt(this.data, row.index, time, 3 * this.unit)) ?? told;
+      placeText = tellEvent(this.data, eventAt(this.data, row.index, time, 3 * this.unit)) ?? placeText;
     }
-    this.frame.tips.show(told, x, y);
+    this.frame.tips.show(placeText, x, y);
   }
 
   /** Puts what is shown beside the cursor to where the cursor is now. */
@@ -389,9 +389,9 @@ export class Timeline {
     this.touched = true;
     this.cursor = { row: this.cursor.row, time };
     const found = cell(this.data, lane, next);
-    const told = { head: found.head, lines: [...found.lines, ...this.focus.moment(row?.index ?? -1, time)] };
-    this.say(told);
-    this.frame.tips.keep(told);
+    const placeText = { head: found.head, lines: [...found.lines, ...this.focus.moment(row?.index ?? -1, time)] };
+    this.say(placeText);
+    this.frame.tips.keep(placeText);
     this.redraw();
     this.shown();
   }
@@ -433,10 +433,10 @@ export class Timeline {
     }
     this.gotoMark(mark.line, mark.index);
     const found = tellMark(this.data, mark.line, mark.index, this.unit);
-    const told = { head: found.head, lines: [...found.lines, ...this.focus.mark(mark.line, mark.index)] };
+    const placeText = { head: found.head, lines: [...found.lines, ...this.focus.mark(mark.line, mark.index)] };
     const name = `${what.slice(0, 1).toUpperCase()}${what.slice(1)}`;
-    this.frame.status.textContent = `${name} ${next + 1} of ${list.length}: ${sentence(told)}`;
-    this.frame.tips.keep(told);
+    this.frame.status.textContent = `${name} ${next + 1} of ${list.length}: ${sentence(placeText)}`;
+    this.frame.tips.keep(placeText);
     this.redraw();
   }
 

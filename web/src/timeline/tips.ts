@@ -1,13 +1,13 @@
 // What is shown beside the pointer, or beside the cursor that keys moved.
 
 import { make } from "../dom.js";
-import type { Told } from "./tell.js";
+import type { PlaceText } from "./tell.js";
 
 /** A text beside a place of the plot. */
 export class Tips {
   readonly element = make("div", { class: "tl-tip", "aria-hidden": "true", hidden: "" });
   /** What stays beside the cursor until something else is chosen. */
-  private kept: Told | undefined;
+  private kept: PlaceText | undefined;
 
   constructor(
     private readonly body: HTMLElement,
@@ -15,9 +15,9 @@ export class Tips {
   ) {}
 
   /** Shows a text beside the pointer, in place of any other; nothing hides it. */
-  show(told: Told | undefined, x: number, y: number): void {
+  show(placeText: PlaceText | undefined, x: number, y: number): void {
     this.kept = undefined;
-    this.put(told, x, y);
+    this.put(placeText, x, y);
   }
 
   hide(): void {
@@ -26,9 +26,9 @@ export class Tips {
   }
 
   /** Keeps a text beside the cursor; `follow` puts it there. */
-  keep(told: Told | undefined): void {
+  keep(placeText: PlaceText | undefined): void {
     this.hide();
-    this.kept = told;
+    this.kept = placeText;
   }
 
   /** Puts the kept text to where the cursor is now, if it shows. */
@@ -36,13 +36,13 @@ export class Tips {
     if (this.kept) this.put(shows ? this.kept : undefined, x, y);
   }
 
-  private put(told: Told | undefined, plotX: number, plotY: number): void {
+  private put(placeText: PlaceText | undefined, plotX: number, plotY: number): void {
     const tip = this.element;
-    tip.hidden = !told;
-    if (!told) return;
+    tip.hidden = !placeText;
+    if (!placeText) return;
     const [box, plot] = [this.body.getBoundingClientRect(), this.plot.getBoundingClientRect()];
     const [x, y] = [plotX + plot.left - box.left, plotY + plot.top - box.top];
-    tip.replaceChildren(make("b", {}, told.head), ...told.lines.map((line) => make("div", {}, line)));
+    tip.replaceChildren(make("b", {}, placeText.head), ...placeText.lines.map((line) => make("div", {}, line)));
     const room = this.body.clientWidth;
     const width = tip.offsetWidth;
     const left = x + 16 + width > room ? Math.max(0, x - width - 12) : x + 16;
