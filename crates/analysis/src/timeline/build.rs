@@ -1,7 +1,7 @@
 //! From what was collected to lanes with names.
 
 use devices::AddressNames;
-use model::{NamedRole, SeenEvents, State, Vm, vm_names};
+use model::{SeenEvents, State, Vm, vm_names};
 use paths::{PathReport, Paths};
 use rustc_hash::FxHashMap;
 
@@ -254,10 +254,7 @@ impl LaneBuilder<'_> {
             };
             one.lane.fit(cap, &as_is);
             // Workers of the kernel that serve one VM are named after its process.
-            let serves = match thread.named_role() {
-                NamedRole::Vhost(pid) | NamedRole::Kvm(pid) => pid,
-                _ => None,
-            };
+            let serves = thread.named_role().served();
             let of_vm = |vm: &Vm| {
                 vm.is_of(tid) || vm.pid.is_some() && (vm.pid == thread.pid || vm.pid == serves)
             };

@@ -74,7 +74,7 @@ impl From<&str> for NamedRole {
 
 impl NamedRole {
     /// Returns the process in a kernel thread's name that it works for.
-    pub(crate) fn served(self) -> Option<i32> {
+    pub fn served(self) -> Option<i32> {
         match self {
             NamedRole::Vhost(pid) | NamedRole::Kvm(pid) => pid,
             _ => None,

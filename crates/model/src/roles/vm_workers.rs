@@ -6,6 +6,9 @@ use super::NamedRole;
 use crate::Threads;
 
 /// Which threads are of VMs, as far as events, processes and names say.
+///
+/// A walk over the scheduler's events alone knows no VM ([`crate::Vm`]); vCPUs have names there, and so their processes
+/// are known.
 #[derive(Debug, Clone, Default)]
 pub struct VmWorkers {
     /// Processes that have a vCPU.
