@@ -24,6 +24,7 @@ assert!(answers.take(vcpus).report(&study.walked()).rows.is_empty());
 mod activity;
 mod analysis;
 mod answers;
+mod cells;
 mod chosen;
 mod console;
 mod continuity;
@@ -67,6 +68,7 @@ mod slices;
 mod slow_instances;
 mod spins;
 mod stalls;
+mod state_spans;
 mod study;
 mod tables;
 mod thread_turns;
@@ -88,6 +90,7 @@ pub use analysis::{
     Note, Notes, States, Turn, WalkState,
 };
 pub use answers::{Answers, FilteredCount};
+pub use cells::CellSum;
 pub use chosen::{Chosen, LeftOut, Window};
 pub use console::{Console, ConsoleLine, ConsoleSums, Uart};
 pub use continuity::{Continuity, ContinuityReport, Turns};
@@ -96,9 +99,9 @@ pub use counters::{CounterSum, Counters, CountersReport, CountersRow, ModeCounts
 pub use counts::{Counts, CpuCount};
 pub use during::{StretchWatch, WatchedStretch};
 pub use exits::{
-    Convention, ExitOptions, ExitRow, ExitTable, Exits, ExitsReport, GuestCode, GuestFunction,
-    GuestStarts, HandledBy, MAX_EXIT_ROWS, MAX_GROUPED_ROWS, OTHERS, RowSplit, SingleExit,
-    ThreadRow, UnpairedExits, access_key,
+    Convention, ExitCell, ExitOptions, ExitRow, ExitTable, Exits, ExitsReport, GuestCode,
+    GuestFunction, GuestStarts, HandledBy, MAX_EXIT_ROWS, MAX_GROUPED_ROWS, OTHERS, RowSplit,
+    SingleExit, ThreadRow, UnpairedExits, access_key,
 };
 pub use faults::{APIC_PAGE, ExitSum, Faults, FaultsReport};
 pub use guests::{
@@ -140,8 +143,8 @@ pub use recorder::{Recorder, RecorderReport, RecorderThread, Role};
 pub use register_exits::RegisterExits;
 pub use resume::Resume;
 pub use sched::{
-    CpuRow, DelayConvention, LongestWait, Merge, OtherTask, SchedKinds, SchedLatencies,
-    SchedReport, TaskRow, WorkRow,
+    CpuRow, DelayConvention, LongestWait, Merge, OtherTask, SchedColumn, SchedKinds,
+    SchedLatencies, SchedReport, TaskRow, WorkRow,
 };
 pub use series::{PartCounts, Series, SliceMeasure};
 pub use signs::{CpuSigns, Signs};
@@ -150,6 +153,7 @@ pub use slices::{Amount, MAX_SLICES, Slice, SliceCounter, Slices};
 pub use slow_instances::{SlowInstance, SlowInstances};
 pub use spins::SpinRun;
 pub use stalls::{LONG_NS, Ran, Stall, StallCause, Stalls, StallsReport};
+pub use state_spans::StateSpans;
 pub use stats::Stats;
 pub use study::{Study, StudySilence};
 pub use tables::{ambiguous, counted_reason, first_group, of_tables, repeated};

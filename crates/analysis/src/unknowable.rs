@@ -32,7 +32,7 @@ impl fmt::Display for Unknowable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "Cannot be known: {}: {}.",
+            "{} could not be measured: {}.",
             self.fields.join(" and "),
             self.why
         )
@@ -91,8 +91,8 @@ fn waits(seen: &SeenEvents) -> Option<Unknowable> {
         Some(Unknowable {
             fields: &["runnable_ns"],
             parts: WITHOUT_CPU,
-            why: "there are no sched_switch events: time without a CPU is within kernel_ns, user_ns and \
-                  halted_ns, and all of an exit in which the guest asked to wait is in halted_ns",
+            why: "there are no sched_switch events. Time without a CPU counts as kernel_ns, user_ns or \
+                  halted_ns, and in an exit in which the guest asked to wait as halted_ns",
         })
     } else if !seen.returns {
         Some(Unknowable {
@@ -100,12 +100,13 @@ fn waits(seen: &SeenEvents) -> Option<Unknowable> {
             parts: WAITS,
             why: match seen.presumed {
                 true => {
-                    "threads are seen to leave their CPUs and not to get them again, as where one process was \
-                         recorded (perf record -p): runnable_ns lasts until a vCPU's next event"
+                    "the recording has when threads left their CPUs and not when they got them again, as that \
+                     of one process has (perf record -p). runnable_ns lasts until the vCPU's next event"
                 }
                 false => {
-                    "threads are seen to leave their CPUs and not to get them again, as where one process was \
-                          recorded (perf record -p): halted_ns and runnable_ns last until a vCPU's next event"
+                    "the recording has when threads left their CPUs and not when they got them again, as that \
+                     of one process has (perf record -p). halted_ns and runnable_ns last until the vCPU's next \
+                     event"
                 }
             },
         })
@@ -115,12 +116,12 @@ fn waits(seen: &SeenEvents) -> Option<Unknowable> {
             parts: WAITS,
             why: match seen.presumed {
                 true => {
-                    "there are no sched_wakeup events: it holds what followed preemption, and how long a woken \
-                         vCPU waited for its CPU is within unknown_ns"
+                    "there are no sched_wakeup events. It has only waits that followed preemption; how long a \
+                     woken vCPU waited for its CPU counts as unknown_ns"
                 }
                 false => {
-                    "there are no sched_wakeup events: it holds what followed preemption, and how long a woken \
-                          vCPU waited for its CPU is within halted_ns"
+                    "there are no sched_wakeup events. It has only waits that followed preemption; how long a \
+                     woken vCPU waited for its CPU counts as halted_ns"
                 }
             },
         })
@@ -136,24 +137,24 @@ pub fn unknowable(seen: &SeenEvents) -> Vec<Unknowable> {
         out.push(Unknowable {
             fields: &["guest_ns", "kernel_ns", "user_ns", "poll_ns", "halted_ns"],
             parts: OF_KVM,
-            why: "there are no exits and no entries: time on a CPU and asleep is in unknown_ns, and a vCPU that slept \
-                  is not known to have been halted",
+            why: "there are no exits and no entries. Time on a CPU and asleep counts as unknown_ns, and a vCPU \
+                  that slept is not known to have been halted",
         });
     }
     if !seen.entries && !seen.presumed {
         out.push(Unknowable {
             fields: &["guest_ns"],
             parts: &[],
-            why: "there are no kvm_entry events: when a vCPU came back into its guest is not known, and its time \
-                  there is within that of the exit before",
+            why: "there are no kvm_entry events, so when a vCPU came back into its guest is not known. Its \
+                  time there counts to the exit before",
         });
     }
     if !seen.exits && !seen.presumed {
         out.push(Unknowable {
             fields: &["kernel_ns"],
             parts: &["exits"],
-            why: "there are no kvm_exit events: when a vCPU left its guest is not known, and what KVM did for it is \
-                  within guest_ns and unknown_ns",
+            why: "there are no kvm_exit events, so when a vCPU left its guest is not known. What KVM did for \
+                  it counts as guest_ns and unknown_ns",
         });
     }
     out.extend(waits(seen));
@@ -164,9 +165,9 @@ pub fn unknowable(seen: &SeenEvents) -> Vec<Unknowable> {
         out.push(Unknowable {
             fields: &["kernel_ns", "user_ns"],
             parts: &["kernel_blocked_ns", "user_blocked_ns", "user_count"],
-            why: "there are no kvm_userspace_exit events: handling by KVM and by the VMM cannot be \
-                  separated, and is in unknown_ns but for exits in which the guest asked to wait (all of it is KVM's \
-                  if they were recorded and none came)",
+            why: "there are no kvm_userspace_exit events, so KVM's handling and the VMM's cannot be separated. \
+                  Both count as unknown_ns, except in exits in which the guest asked to wait. If these events \
+                  were recorded and none came, all of it is KVM's",
         });
     }
     if !seen.halts {
@@ -175,24 +176,24 @@ pub fn unknowable(seen: &SeenEvents) -> Vec<Unknowable> {
             parts: POLLS,
             why: if seen.switches {
                 "there are no kvm_vcpu_wakeup events, or their nanoseconds cannot be compared with the \
-                 recording's ticks: halt polling is within kernel_ns"
+                 recording's ticks. Halt polling counts as kernel_ns"
             } else {
-                "there are no kvm_vcpu_wakeup events: halt polling is within halted_ns"
+                "there are no kvm_vcpu_wakeup events. Halt polling counts as halted_ns"
             },
         });
     } else if !seen.switches {
         out.push(Unknowable {
             fields: &["poll_ns"],
             parts: POLLS_FAILED,
-            why: "there are no sched_switch events: it holds polls that succeeded, and those that failed are \
-                  within halted_ns",
+            why: "there are no sched_switch events. It has only polls that succeeded; those that failed count \
+                  as halted_ns",
         });
     } else if !seen.poll_lengths {
         out.push(Unknowable {
             fields: &["poll_ns"],
             parts: POLLS_FAILED,
-            why: "there are no kvm_halt_poll_ns events: whether a halt was polled in vain is guessed, by 10 us or more \
-                  on the CPU before it slept, which a slow host takes to go to sleep",
+            why: "there are no kvm_halt_poll_ns events. A poll is taken to have failed where the vCPU had its \
+                  CPU for 10 us or more before it slept, which a slow host needs to go to sleep as well",
         });
     }
     out

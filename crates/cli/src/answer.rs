@@ -48,7 +48,12 @@ impl Answer<'_> {
 
     /// Returns the beginning of the JSON document up to the first item of a list, which is written as it is found.
     pub(crate) fn up_to(self, list: &str) -> String {
-        let document = self.document(());
+        self.up_to_in((), list)
+    }
+
+    /// Does the same where a document has other fields before the list.
+    pub(crate) fn up_to_in(self, part: impl Serialize, list: &str) -> String {
+        let document = self.document(part);
         let open = document.trim_end().trim_end_matches('}').trim_end();
         format!("{open},\n  \"{list}\": [")
     }

@@ -23,6 +23,7 @@ mod doubt_scopes;
 mod doubts_agree;
 mod errors;
 mod exit_statuses;
+mod explain;
 mod export;
 mod exporter;
 mod facts;

@@ -148,3 +148,48 @@ fn causes_that_were_not_checked_are_one_sentence_and_a_command() {
         "{short}"
     );
 }
+
+/// Rows stand in the order of the column that is asked for, in every format.
+#[test]
+fn rows_are_sorted_by_any_column() {
+    let host = file("x86/format-variants/plain.perf.data.zst");
+    let trace = file("vmx/tiny-irqchip/trace.dat");
+    for (command, path, sort, member) in [
+        (&["exits"][..], &host, "max", "max_ns"),
+        (&["exits"], &host, "total_ns", "total_ns"),
+        (&["vcpus"], &trace, "runnable", "runnable_ns"),
+        (&["vcpus"], &trace, "exits", "exits"),
+        (&["sched"], &trace, "migrations", "migrations"),
+        (&["sched"], &trace, "preempted", "preempted_wait_ns"),
+        (&["irqs"], &trace, "injected", "injected"),
+    ] {
+        let path = path.to_str().expect("a plain name");
+        let run = run([command, &["--sort", sort, "--json", path]].concat());
+        assert_eq!(run.status, 0, "{command:?}: {}", run.stderr);
+        let document = run.json().expect("a document");
+        let rows = document["rows"].as_array().expect("rows").iter();
+        let numbers: Vec<Option<u64>> = rows.map(|row| row[member].as_u64()).collect();
+        assert!(numbers.len() > 1, "{command:?}");
+        assert!(
+            numbers.is_sorted_by(|a, b| a >= b),
+            "{command:?} {sort}: {numbers:?}"
+        );
+        // A table for people has the same rows.
+        let text = crate::common::run([command, &["--sort", sort, path]].concat());
+        assert_eq!(text.status, 0, "{command:?}: {}", text.stderr);
+    }
+    let path = trace.to_str().expect("a plain name");
+    let wrong = run(["vcpus", "--sort", "exit", path]);
+    assert_eq!(wrong.status, 2, "{}", wrong.stderr);
+    assert!(
+        wrong.stderr.contains("did you mean 'exits'"),
+        "{}",
+        wrong.stderr
+    );
+    let paths = run(["paths", "--sort", "max", "--json", path])
+        .json()
+        .expect("a document");
+    let paths = paths["paths"].as_array().expect("paths").iter();
+    let most: Vec<Option<u64>> = paths.map(|one| one["total"]["max_ns"].as_u64()).collect();
+    assert!(most.is_sorted_by(|a, b| a >= b), "{most:?}");
+}

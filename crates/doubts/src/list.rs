@@ -301,7 +301,7 @@ doubt_list! {
         );
     /// A part of vCPUs' time cannot be separated from another without events that were not recorded.
     StateUnknown { fields: Vec<&'static str>, why: &'static str } = "state-unknown", Note, [States]
-        => format!("Cannot be known: {}: {why}.", list(fields));
+        => format!("{} could not be measured: {why}.", list(fields));
     /// No exits were recorded.
     NoExits = "no-exits", Warning, [Exits]
         => "There are no kvm_exit events, so nothing can be said about exits; record on the host with 'trapline \

@@ -126,7 +126,12 @@ impl Threads {
         Some((*tid, thread))
     }
 
-    /// Returns the slot of the thread that has this id now.
+    /// Returns the slot of the thread that has this id now, if one has been seen.
+    pub fn slot_of(&self, tid: i32) -> Option<u32> {
+        self.by_tid.get(tid).copied()
+    }
+
+    /// Returns the slot of the thread that has this id now; it gets one where it has none.
     #[inline]
     pub fn slot(&mut self, tid: i32) -> u32 {
         let (all, next) = (&mut self.all, &mut self.next);

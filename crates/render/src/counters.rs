@@ -10,7 +10,7 @@ use crate::html::Frame;
 use crate::part::PicturePart;
 use crate::row_doubts::{RowScope, with_doubts};
 use crate::schema::HasShape;
-use crate::table::{Table, Unit, Views};
+use crate::table::{Table, Unit, UnknownColumn, Views, reorder};
 use crate::{ClockUnit, Layout, quality, shape, vms};
 
 /// A row, and how its VM is called.
@@ -163,6 +163,18 @@ fn rows<'r>(report: &'r CountersReport, vms: &[Vm], labels: &'r [String]) -> Vec
         Row { row, label, pid }
     };
     report.rows.iter().map(row).collect()
+}
+
+/// Sorts the rows by a column: largest first, names in alphabetical order, what is not known last.
+///
+/// # Errors
+///
+/// There is no such column.
+pub fn sort(report: &mut CountersReport, vms: &[Vm], column: &str) -> Result<(), UnknownColumn> {
+    let labels = model::vm_names(vms);
+    let places = columns().order(&rows(report, vms, &labels), column)?;
+    reorder(&mut report.rows, &places);
+    Ok(())
 }
 
 /// Returns the table for a terminal.

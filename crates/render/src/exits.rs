@@ -15,7 +15,7 @@ use crate::amounts::{of_any, percentile, share};
 use crate::html::Frame;
 use crate::row_doubts::{RowScope, with_doubts};
 use crate::shape;
-use crate::table::{Table, Unit, Views, more};
+use crate::table::{Table, Unit, UnknownColumn, Views, more, reorder};
 use crate::times::{self, TimesViews};
 use crate::{ClockUnit, Layout, guest_tasks, quality, vms};
 
@@ -380,6 +380,18 @@ fn one_table(isa: Option<Isa>, report: &ExitsReport, doubts: &Doubts) -> OneTabl
         unknowable: report.seen.is_some().then_some(unknowable),
         not_recorded: report.missing_event(),
     }
+}
+
+/// Sorts the rows by a column: largest first, names in alphabetical order, what is not known last.
+///
+/// # Errors
+///
+/// There is no such column.
+pub fn sort(report: &mut ExitsReport, column: &str) -> Result<(), UnknownColumn> {
+    let unknowable = unknowable(report);
+    let places = columns().order(&rows(None, report, &unknowable).collect::<Vec<_>>(), column)?;
+    reorder(&mut report.rows, &places);
+    Ok(())
 }
 
 /// Returns tables as CSV, one line of names for all.

@@ -15,7 +15,7 @@ use crate::part::PicturePart;
 use crate::row_doubts::{RowScope, with_doubts};
 use crate::schema::HasShape;
 use crate::shape;
-use crate::table::{Table, Unit, Views};
+use crate::table::{Table, Unit, UnknownColumn, Views, reorder};
 use crate::{ClockUnit, Layout, neutral, vms};
 
 /// A row, and how its VM is called.
@@ -245,6 +245,20 @@ fn rows<'r>(report: &'r IrqsReport, vms: &[Vm], labels: &'r [String]) -> Vec<Row
         Row { row, label, pid }
     };
     report.rows.iter().map(row).collect()
+}
+
+/// Sorts the rows by a column: largest first, names in alphabetical order, what is not known last.
+///
+/// # Errors
+///
+/// There is no such column.
+pub fn sort(report: &mut IrqsReport, vms: &[Vm], column: &str) -> Result<(), UnknownColumn> {
+    let labels = model::vm_names(vms);
+    let mut places = columns_with_guests().order(&rows(report, vms, &labels), column)?;
+    // Those that only a guest's recording shows stay behind the others.
+    places.sort_by_key(|place| *place >= report.of_host);
+    reorder(&mut report.rows, &places);
+    Ok(())
 }
 
 /// Returns the tables for a terminal.

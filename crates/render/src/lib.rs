@@ -27,6 +27,7 @@ pub mod diagnose;
 pub mod distributions;
 pub mod exit_list;
 pub mod exits;
+pub mod explain;
 pub mod facts;
 pub mod flame;
 pub mod flame_diff;
@@ -49,6 +50,7 @@ pub mod part;
 pub mod parts;
 pub mod paths;
 pub mod paths_instance;
+pub mod paths_order;
 pub mod perf_kvm;
 pub mod perf_stat;
 pub mod quality;
@@ -76,6 +78,7 @@ pub mod walk_costs;
 
 pub use clock_unit::ClockUnit;
 pub use layout::Layout;
+pub use table::UnknownColumn;
 
 /// Returns a name as it may stand in a line.
 fn clean(text: &str) -> String {
@@ -226,6 +229,8 @@ fn live_tables() -> Vec<(&'static str, String)> {
         ("`overhead`: `rows`", overhead::columns().described()),
         ("`redact`: `rows`", redact::columns().described()),
         ("`salvage`: `cpus`", salvage::columns().described()),
+        ("`explain`: `parts`", explain::parts().described()),
+        ("`explain`: `evidence`", explain::commands().described()),
         (
             "`report --cost`: `costs[].rows`",
             walk_costs::columns().described(),

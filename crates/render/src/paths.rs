@@ -32,7 +32,7 @@ pub(crate) struct Line<'r> {
 }
 
 impl<'r> Line<'r> {
-    fn new(report: &'r PathReport, name: &str, stats: &'r Stats) -> Line<'r> {
+    pub(crate) fn new(report: &'r PathReport, name: &str, stats: &'r Stats) -> Line<'r> {
         Line {
             path: &report.name,
             chain: None,
@@ -193,7 +193,7 @@ fn totals() -> Table<'static, Stats> {
 }
 
 /// Columns of a path's groups.
-fn groups() -> Table<'static, GroupReport> {
+pub(crate) fn groups() -> Table<'static, GroupReport> {
     let groups = Table::new()
         .column("label", Name, |group: &GroupReport| group.label.clone())
         .column("count", Count, |group| group.stats.count());

@@ -11,7 +11,7 @@ use crate::amounts::{of_any, percentile, share};
 use crate::row_doubts::{RowScope, with_doubts};
 use crate::schema::HasShape;
 use crate::shape;
-use crate::table::{Table, Unit, Views};
+use crate::table::{Table, Unit, UnknownColumn, Views, reorder};
 use crate::{ClockUnit, Layout, clean, json, sched_waits};
 
 pub use crate::guest_tasks::{steal_json, steal_shape, steal_text};
@@ -355,6 +355,28 @@ fn others(list: &[OtherTask], waited: bool) -> Value {
         count: other.count,
         wait_ns: waited.then_some(other.ns),
     }))
+}
+
+/// Sorts tasks by a column: largest first, names in alphabetical order, what is not known last.
+///
+/// # Errors
+///
+/// There is no such column.
+pub fn sort(report: &mut SchedReport, column: &str) -> Result<(), UnknownColumn> {
+    let places = tasks().order(&task_rows(report).collect::<Vec<_>>(), column)?;
+    reorder(&mut report.rows, &places);
+    Ok(())
+}
+
+/// Sorts CPUs by a column, in the same way.
+///
+/// # Errors
+///
+/// There is no such column.
+pub fn sort_cpus(report: &mut SchedReport, column: &str) -> Result<(), UnknownColumn> {
+    let places = cpu_columns().order(&report.cpus, column)?;
+    reorder(&mut report.cpus, &places);
+    Ok(())
 }
 
 /// Returns the tasks as CSV.

@@ -11,6 +11,7 @@ mod csv;
 #[cfg(test)]
 mod described;
 mod html;
+mod order;
 mod shapes;
 mod views;
 
@@ -25,6 +26,8 @@ use crate::{ClockUnit, Layout, clean, markdown};
 
 pub(crate) use csv::CsvRows;
 use csv::{BorrowedText, ColumnCell, ComputedCell, CsvCell};
+pub use order::UnknownColumn;
+pub(crate) use order::reorder;
 pub(crate) use views::Views;
 
 /// What the values of a column are.

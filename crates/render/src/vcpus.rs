@@ -16,7 +16,7 @@ use crate::html::Frame;
 use crate::row_doubts::{RowScope, with_doubts};
 use crate::schema::HasShape;
 use crate::shape;
-use crate::table::{Table, Unit, Views};
+use crate::table::{Table, Unit, UnknownColumn, Views, reorder};
 use crate::times::{self, TimesViews};
 use crate::{ClockUnit, Layout, clean, guest_tasks, json, vms};
 
@@ -246,6 +246,18 @@ pub fn document(report: &VcpusReport, doubts: &Doubts) -> VcpusDocument {
     let unknowable = report.unknowable();
     let rows = columns_in_documents(doubts).json(rows(report, &unknowable));
     VcpusDocument { rows, unknowable }
+}
+
+/// Sorts the rows by a column: largest first, names in alphabetical order, what is not known last.
+///
+/// # Errors
+///
+/// There is no such column.
+pub fn sort(report: &mut VcpusReport, column: &str) -> Result<(), UnknownColumn> {
+    let unknowable = report.unknowable();
+    let places = columns().order(&rows(report, &unknowable).collect::<Vec<_>>(), column)?;
+    reorder(&mut report.rows, &places);
+    Ok(())
 }
 
 /// Returns the rows as CSV.

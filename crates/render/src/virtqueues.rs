@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::row_doubts::{RowScope, with_doubts};
-use crate::table::{Table, Unit, Views, more};
+use crate::table::{Table, Unit, UnknownColumn, Views, more, reorder};
 use crate::{ClockUnit, Layout, quality, shape, vms};
 
 /// A row, how its VM is called, and how long was recorded.
@@ -174,6 +174,18 @@ fn rows<'r>(
         }
     };
     report.rows.iter().map(row).collect()
+}
+
+/// Sorts the rows by a column: largest first, names in alphabetical order, what is not known last.
+///
+/// # Errors
+///
+/// There is no such column.
+pub fn sort(report: &mut VirtqueuesReport, vms: &[Vm], column: &str) -> Result<(), UnknownColumn> {
+    let labels = model::vm_names(vms);
+    let places = columns().order(&rows(report, vms, &labels, ClockUnit::Nanoseconds), column)?;
+    reorder(&mut report.rows, &places);
+    Ok(())
 }
 
 /// Returns the table for a terminal; `wide` has all columns, however wide that is. Otherwise each row's device and

@@ -36,6 +36,7 @@ Files are opened by `source` and `binaries` alone; this crate has no I/O of its 
 */
 #![forbid(unsafe_code)]
 
+mod cell_walk;
 mod choose;
 mod counters;
 mod definition;
@@ -81,6 +82,7 @@ pub use analysis::FilterScope;
 pub use binaries::{
     DebuginfodAccess, DebuginfodProcess, MissingReason, SearchOptions, serve_debuginfod,
 };
+pub use cell_walk::{CellPart, CellParts, MAX_CELL_PARTS};
 pub use counters::RecordingCounters;
 pub use definition::DomainFile;
 pub use device_names::DeviceNames;

@@ -26,6 +26,7 @@ mod alone;
 mod asked;
 #[cfg(test)]
 mod bounds;
+mod cell;
 mod contradictions;
 mod from_exits;
 mod functions;
@@ -40,6 +41,7 @@ mod single;
 pub(crate) mod table;
 mod unpaired;
 
+pub use cell::ExitCell;
 use from_exits::AccessesOfExits;
 pub use functions::{GuestCode, GuestStarts};
 use groups::RowGroups;

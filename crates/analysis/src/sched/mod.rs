@@ -6,6 +6,7 @@
 //! of tasks that were preempted, is counted apart from that. [`DelayConvention::Perf612`] counts as later ones do.
 
 mod asked;
+mod cell;
 mod report;
 mod task;
 mod work;
@@ -21,6 +22,7 @@ use rustc_hash::FxHashMap;
 use task::{SchedSums, SchedTask};
 use work::{Function, StackOf, WorkSums, function_in};
 
+pub use cell::SchedColumn;
 pub use report::{
     CpuRow, LongestWait, Merge, OtherTask, SchedKinds, SchedReport, TaskRow, WorkRow,
 };

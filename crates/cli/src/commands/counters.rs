@@ -8,7 +8,7 @@ use session::RecordingCounters;
 
 use crate::answer::Answer;
 use crate::opening::{self, AccompanyingFiles};
-use crate::options::{Common, GuestArgs, RowLimit};
+use crate::options::{Common, GuestArgs, RowLimit, RowSort};
 use crate::output;
 
 /// `trapline counters`.
@@ -20,6 +20,9 @@ pub(crate) struct CountersArgs {
 
     #[command(flatten)]
     limit: RowLimit,
+
+    #[command(flatten)]
+    sort: RowSort,
 
     #[command(flatten)]
     common: Common,
@@ -57,10 +60,12 @@ pub(crate) fn run(args: &CountersArgs) -> Result<()> {
     let host = session.host(&named.recording, &named.guests)?;
     let recording = host.input().recording()?;
     let RecordingCounters {
-        report,
+        mut report,
         vms,
         quality,
     } = recording.counters()?;
+    args.sort
+        .apply(|column| counters::sort(&mut report, &vms, column))?;
     let names = host.names();
     let answer = Answer {
         format: args.common.format,

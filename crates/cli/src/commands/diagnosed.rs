@@ -2,13 +2,10 @@
 
 use std::cmp::Reverse;
 
-use analysis::Picture;
+use analysis::{ExitRow, Picture};
 use doubts::DoubtKind;
 use rules::{Case, Diagnosis};
 use session::Session;
-
-use crate::commands::exits::Sort;
-use crate::commands::exits::sort;
 
 /// Warns where a recording has no exits, or filters leave none of them. Of events without formats nobody knows what
 /// they are, and another warning says so.
@@ -36,7 +33,8 @@ pub(super) fn diagnosed(picture: &mut Picture, session: &Session) -> Diagnosis {
     // Causes may be tasks that nobody asked for.
     picture.only_asked();
     for report in picture.exits.iter_mut().chain(&mut picture.guest_exits) {
-        sort(&mut report.rows, Sort::Time);
+        let time = |row: &ExitRow| Reverse(row.stats.total());
+        report.rows.sort_by_key(time);
     }
     if let Some(report) = &mut picture.sched {
         report.rows.sort_by_key(|row| Reverse(row.delays.max()));

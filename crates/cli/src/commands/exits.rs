@@ -1,10 +1,9 @@
 //! `trapline exits`: how often and for how long vCPUs were out of their guest, and why.
 
-use std::cmp::Reverse;
 use std::path::PathBuf;
 
 use analysis::{
-    Convention, ExitOptions, ExitRow, ExitTable, Exits, ExitsReport, GuestStarts, Picture, RowSplit,
+    Convention, ExitOptions, ExitTable, Exits, ExitsReport, GuestStarts, Picture, RowSplit,
 };
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
@@ -15,7 +14,7 @@ use session::{Input, InputPurpose};
 
 use crate::answer::Answer;
 use crate::opening::{self, AccompanyingFiles};
-use crate::options::{Common, GuestArgs, RowLimit};
+use crate::options::{Common, GuestArgs, RowLimit, sort_by};
 use crate::output;
 
 /// `trapline exits`.
@@ -49,9 +48,10 @@ pub(crate) struct ExitsArgs {
     #[arg(long)]
     pub wide: bool,
 
-    /// Sort rows by count, by total time, by mean time or by the longest time.
-    #[arg(long, value_enum, default_value_t = Sort::Count)]
-    pub sort: Sort,
+    /// Sort rows by a column, largest first: count, time, mean, max or p99, or any other by what stands above it or by
+    /// its name in CSV.
+    #[arg(long, value_name = "COLUMN", default_value = "count")]
+    pub sort: String,
 
     #[command(flatten)]
     pub limit: RowLimit,
@@ -125,19 +125,6 @@ pub(crate) enum GroupBy {
     Function,
 }
 
-/// Orders of rows, largest first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Sort {
-    /// Count.
-    Count,
-    /// Total time.
-    Time,
-    /// Mean time.
-    Mean,
-    /// Longest time.
-    Max,
-}
-
 /// Runs the command.
 pub(crate) fn run(args: &ExitsArgs) -> Result<()> {
     let beside = AccompanyingFiles {
@@ -186,7 +173,7 @@ pub(crate) fn run(args: &ExitsArgs) -> Result<()> {
         recording.name_guest_functions(&mut reports, guests, &mut answers.quality);
     }
     for report in &mut reports {
-        sort(&mut report.rows, args.sort);
+        sort_by(&args.sort, |column| exits::sort(report, column))?;
     }
     let isa = exits.isa();
     session.devices().name_rows(isa, &mut reports);
@@ -257,7 +244,7 @@ fn of_tables(args: &ExitsArgs, input: &Input<'_>, pictures: Vec<Picture>) -> Res
     }
     let mut reports = in_order(picture.exits, &args.event);
     for report in &mut reports {
-        sort(&mut report.rows, args.sort);
+        sort_by(&args.sort, |column| exits::sort(report, column))?;
     }
     let clock = ClockUnit::Nanoseconds;
     print(
@@ -330,14 +317,4 @@ fn in_order(reports: Vec<ExitsReport>, asked: &[Table]) -> Vec<ExitsReport> {
     let mut reports = reports;
     reports.sort_by_key(|r| asked.iter().position(|t| table(*t) == r.table));
     reports
-}
-
-/// Sorts rows, largest first; equal ones keep the order by count.
-pub(crate) fn sort(rows: &mut [ExitRow], by: Sort) {
-    match by {
-        Sort::Count => {}
-        Sort::Time => rows.sort_by_key(|r| Reverse(r.stats.total())),
-        Sort::Mean => rows.sort_by_key(|r| Reverse(r.stats.mean())),
-        Sort::Max => rows.sort_by_key(|r| Reverse(r.stats.max())),
-    }
 }

@@ -8,7 +8,7 @@ use session::RecordingInterrupts;
 
 use crate::answer::Answer;
 use crate::opening::{self, AccompanyingFiles};
-use crate::options::{Common, GuestArgs, RowLimit};
+use crate::options::{Common, GuestArgs, RowLimit, RowSort};
 use crate::output;
 
 /// `trapline irqs`.
@@ -20,6 +20,9 @@ pub(crate) struct IrqsArgs {
 
     #[command(flatten)]
     limit: RowLimit,
+
+    #[command(flatten)]
+    sort: RowSort,
 
     #[command(flatten)]
     common: Common,
@@ -93,12 +96,14 @@ pub(crate) fn run(args: &IrqsArgs) -> Result<()> {
     let recording = host.input().recording()?;
     let paired = host.paired(&recording)?;
     let RecordingInterrupts {
-        report,
+        mut report,
         ipis: sent,
         vms,
         quality,
     } = recording.interrupts(&paired)?;
     recording.require_choice(!report.rows.is_empty())?;
+    args.sort
+        .apply(|column| irqs::sort(&mut report, &vms, column))?;
     let (names, quality) = (host.names(), &quality);
     let answer = Answer {
         format: args.common.format,

@@ -9,6 +9,7 @@ pub(crate) mod diagnose;
 mod diagnosed;
 pub(crate) mod events;
 pub(crate) mod exits;
+pub(crate) mod explain;
 pub(crate) mod export;
 pub(crate) mod facts;
 pub(crate) mod flame;
@@ -54,6 +55,8 @@ pub(crate) enum Command {
     Events(events::args::EventsArgs),
     /// Count exits and their time by reason, port, address or register.
     Exits(exits::ExitsArgs),
+    /// Print the events that a number of a table, or a finding, is made of.
+    Explain(explain::args::ExplainArgs),
     /// Show where each vCPU's time went: guest, KVM, VMM, halt polling, halted, waiting for a CPU.
     Vcpus(vcpus::VcpusArgs),
     /// Count the interrupts of each vCPU by vector (accepted, posted, injected), on arm64 by INTID.
@@ -108,6 +111,7 @@ impl Command {
             | Command::Diagnose(_)
             | Command::Events(_)
             | Command::Exits(_)
+            | Command::Explain(_)
             | Command::Info(_)
             | Command::Irqs(_)
             | Command::Paths(_)
@@ -138,6 +142,7 @@ impl Command {
             Command::Rules(args) => rules::run(args),
             Command::Events(args) => events::run(args),
             Command::Exits(args) => exits::run(args),
+            Command::Explain(args) => explain::run(args),
             Command::Export(args) => export::run(args),
             Command::Flame(args) => flame::run(args),
             Command::Irqs(args) => irqs::run(args),

@@ -1,8 +1,7 @@
 //! `trapline sched`: scheduling latency of tasks and CPUs.
 
 use analysis::{
-    DelayConvention, GuestTasks, Merge, Picture, SchedLatencies, SchedReport, TaskRow, Vcpus,
-    VcpusReport,
+    DelayConvention, GuestTasks, Merge, Picture, SchedLatencies, SchedReport, Vcpus, VcpusReport,
 };
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
@@ -18,7 +17,7 @@ use std::cmp::Reverse;
 use crate::answer::Answer;
 use crate::commands::exits::ambiguous;
 use crate::opening::{self, AccompanyingFiles};
-use crate::options::{Common, GuestArgs, RowLimit};
+use crate::options::{Common, GuestArgs, RowLimit, sort_by};
 use crate::output;
 
 /// `trapline sched`.
@@ -33,10 +32,11 @@ pub(crate) struct SchedArgs {
     #[arg(long, value_enum, value_name = "WHAT", default_value_t = SchedBy::Task)]
     pub by: SchedBy,
 
-    /// Sort rows: threads of VMs before all others and each by the longest delay, or all by mean or longest delay,
-    /// number of switches, run time, or time waited after preemption.
-    #[arg(long, value_enum, default_value_t = SchedSort::Vms)]
-    pub sort: SchedSort,
+    /// Sort rows: vms has threads of VMs before all others and each by the longest delay. Else by a column, largest
+    /// first: mean, max, switches, runtime, woken, preempted, or any other by what stands above it or by its name in
+    /// CSV.
+    #[arg(long, value_name = "COLUMN", default_value = VMS_FIRST)]
+    pub sort: String,
 
     /// Count delays as this perf does. Since 6.9 a task that is preempted in the kernel waits, and since 6.12 a delay
     /// begins at sched_waking where that is recorded.
@@ -93,22 +93,8 @@ pub(crate) enum DelaysAs {
     Perf612,
 }
 
-/// Orders of rows of scheduling latencies, largest first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum SchedSort {
-    /// vCPUs and threads that work for VMs first, each by longest delay.
-    Vms,
-    /// Mean delay.
-    Mean,
-    /// Longest delay.
-    Max,
-    /// Switches.
-    Switches,
-    /// Run time.
-    Runtime,
-    /// Time waited after preemption.
-    Preempted,
-}
+/// The order of rows that has vCPUs and threads that work for VMs first, each by longest delay.
+const VMS_FIRST: &str = "vms";
 
 /// Runs the command.
 pub(crate) fn run(args: &SchedArgs) -> Result<()> {
@@ -158,7 +144,7 @@ pub(crate) fn run(args: &SchedArgs) -> Result<()> {
     let mut report = sched.report(walked.machine.threads(), merge, &keep, functions);
     recording.require_choice(!report.rows.is_empty())?;
     let workers = VmWorkers::of(walked.machine.threads());
-    sort(&mut report.rows, args.sort, &workers);
+    sort(&mut report, args, &workers)?;
     let steal = steal.map(|(tasks, vcpus)| {
         let mut report = answers.take(vcpus).report(&walked);
         report.with_guests(&tasks.get(), &walked);
@@ -222,7 +208,7 @@ fn of_tables(args: &SchedArgs, input: &Input<'_>, pictures: Vec<Picture>) -> Res
     else {
         return Err(input.wrong(InputPurpose::Latencies).into());
     };
-    sort(&mut report.rows, args.sort, &VmWorkers::default());
+    sort(&mut report, args, &VmWorkers::default())?;
     let found = Found {
         report: &report,
         steal: None,
@@ -270,17 +256,17 @@ fn print(args: &SchedArgs, inputs: &[String], found: &Found<'_>, quality: &Quali
     )
 }
 
-/// Sorts rows, largest first; equal ones keep the order by mean.
-fn sort(rows: &mut [TaskRow], by: SchedSort, workers: &VmWorkers) {
-    match by {
-        SchedSort::Vms => rows.sort_by_cached_key(|r| {
-            let is_other = !workers.has(r.tid, &r.comm);
-            (is_other, r.is_others(), Reverse(r.delays.max()))
-        }),
-        SchedSort::Mean => {}
-        SchedSort::Max => rows.sort_by_key(|r| Reverse(r.delays.max())),
-        SchedSort::Switches => rows.sort_by_key(|r| Reverse(r.delays.count())),
-        SchedSort::Runtime => rows.sort_by_key(|r| Reverse((r.runtime_ns, r.on_cpu_ns))),
-        SchedSort::Preempted => rows.sort_by_key(|r| Reverse(r.preempted.total())),
+/// Sorts rows of tasks or of CPUs; equal ones keep the order by mean delay.
+fn sort(report: &mut SchedReport, args: &SchedArgs, workers: &VmWorkers) -> Result<()> {
+    if args.sort != VMS_FIRST {
+        return sort_by(&args.sort, |column| match args.by {
+            SchedBy::Cpu => sched::sort_cpus(report, column),
+            SchedBy::Task | SchedBy::Comm => sched::sort(report, column),
+        });
     }
+    report.rows.sort_by_cached_key(|r| {
+        let is_other = !workers.has(r.tid, &r.comm);
+        (is_other, r.is_others(), Reverse(r.delays.max()))
+    });
+    Ok(())
 }

@@ -9,7 +9,7 @@ use render::{ClockUnit, vcpus};
 
 use crate::answer::Answer;
 use crate::opening::{self, AccompanyingFiles};
-use crate::options::{Common, GuestArgs, RowLimit};
+use crate::options::{Common, GuestArgs, RowLimit, RowSort};
 use crate::output;
 
 /// `trapline vcpus`.
@@ -25,6 +25,9 @@ pub(crate) struct VcpusArgs {
 
     #[command(flatten)]
     pub limit: RowLimit,
+
+    #[command(flatten)]
+    pub sort: RowSort,
 
     /// Read where the VM's devices are from FILE, the output of 'info mtree' in QEMU's monitor. It names I/O ports and
     /// MMIO addresses. Without it, names come from such a text in --facts, else from the defaults of QEMU's machines.
@@ -87,6 +90,7 @@ pub(crate) fn run(args: &VcpusArgs) -> Result<()> {
     }
     recording.require_exits(!report.rows.is_empty())?;
     session.devices().name_causes(&mut report);
+    args.sort.apply(|column| vcpus::sort(&mut report, column))?;
     let (names, quality) = (host.names(), &answers.quality);
     let answer = Answer {
         format: args.common.format,

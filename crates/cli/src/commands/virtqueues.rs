@@ -10,7 +10,7 @@ use session::RecordingVirtqueues;
 
 use crate::answer::Answer;
 use crate::opening::{self, AccompanyingFiles};
-use crate::options::{Common, GuestArgs, RowLimit};
+use crate::options::{Common, GuestArgs, RowLimit, RowSort};
 use crate::output;
 
 /// `trapline virtqueues`.
@@ -31,6 +31,9 @@ pub(crate) struct VirtqueuesArgs {
 
     #[command(flatten)]
     limit: RowLimit,
+
+    #[command(flatten)]
+    sort: RowSort,
 
     #[command(flatten)]
     common: Common,
@@ -92,10 +95,12 @@ pub(crate) fn run(args: &VirtqueuesArgs) -> Result<()> {
     let recording = host.input().recording()?;
     let paired = host.paired(&recording)?;
     let RecordingVirtqueues {
-        report,
+        mut report,
         vms,
         quality,
     } = recording.virtqueues(&paired)?;
+    args.sort
+        .apply(|column| virtqueues::sort(&mut report, &vms, column))?;
     let names = host.names();
     let clock = ClockUnit::of(recording.nanoseconds());
     let answer = Answer {

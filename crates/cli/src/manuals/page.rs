@@ -104,14 +104,15 @@ const OTHERS: [(&str, &[&str]); 8] = [
 ];
 
 /// Commands whose readers want another one next.
-const NEXT: [(&str, &[&str]); 19] = [
+const NEXT: [(&str, &[&str]); 20] = [
     ("report", &["diagnose", "compare"]),
     ("diagnose", &["rules", "compare", "facts"]),
     ("compare", &["diagnose"]),
     ("rules", &["diagnose"]),
     ("info", &["events"]),
     ("events", &["info"]),
-    ("exits", &["vcpus", "irqs"]),
+    ("exits", &["vcpus", "irqs", "explain"]),
+    ("explain", &["exits", "vcpus", "sched", "paths", "diagnose"]),
     ("vcpus", &["exits", "sched"]),
     ("irqs", &["paths"]),
     ("counters", &["record", "vcpus"]),

@@ -44,6 +44,7 @@ fn documents() -> Vec<(&'static str, Shape, bool)> {
             true,
         ),
         ("exits", exits::ExitsDocument::shape(), true),
+        ("explain", commands::explain::shape(), true),
         ("export", export::whole::shape(), true),
         ("facts", FactsDocument::<'static>::shape(), false),
         (

@@ -11,5 +11,5 @@ pub(crate) use common::{Common, FilterArgs};
 pub(crate) use format::Format;
 pub(crate) use guests::{GuestArgs, GuestOptions, named_guest};
 pub(crate) use recordings::GivenRecordings;
-pub(crate) use rows::RowLimit;
+pub(crate) use rows::{RowLimit, RowSort, sort_by};
 pub(crate) use values::cpus;

@@ -49,9 +49,15 @@ const KERNEL: [&str; 14] = [
     "ksmd",
 ];
 
+/// What is behind so many bytes of a name says nothing.
+const MOST_NAMED: usize = 256;
+
 impl From<&str> for NamedRole {
     /// Returns what a thread is by its name.
     fn from(comm: &str) -> NamedRole {
+        // The kernel's names have 16 bytes, those of its workers 64 (TASK_COMM_LEN, WORKER_DESC_LEN). A file may say
+        // anything, and each thread's name is looked through.
+        let comm = &comm[..comm.floor_char_boundary(MOST_NAMED)];
         if let Some(number) = vcpu_from_comm(comm) {
             return NamedRole::Vcpu(number);
         }

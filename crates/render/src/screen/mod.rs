@@ -124,7 +124,11 @@ pub fn plain(lines: &[Line]) -> String {
 
 /// Returns what a finding below the first one says.
 fn also(finding: &rules::Finding) -> String {
-    format!("also {}: {}", finding.severity().name(), finding.title)
+    format!(
+        "also found ({}): {}",
+        finding.severity().name(),
+        finding.title
+    )
 }
 
 /// Returns a line about the first finding, and one for each of those after it.
@@ -142,10 +146,13 @@ fn findings(input: &ScreenInput<'_>) -> Vec<Line> {
     let others = headline::others(input);
     for finding in others.iter().take(FINDINGS) {
         let severity = finding.severity();
-        let also = if out.is_empty() { "" } else { "also " };
+        let (also, end) = match out.is_empty() {
+            true => ("", ""),
+            false => ("also found (", ")"),
+        };
         let line = Line::new(Tone::Plain, also)
             .then(headline::tone(severity), severity.name())
-            .then(Tone::Plain, &format!(": {}", finding.title));
+            .then(Tone::Plain, &format!("{end}: {}", finding.title));
         out.push(line);
     }
     if others.len() > FINDINGS {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use crate::options::values::NameParser;
-use crate::options::{Common, GuestArgs, RowLimit};
+use crate::options::{Common, GuestArgs, RowLimit, RowSort};
 
 /// `trapline paths`.
 #[derive(Debug, Args)]
@@ -50,6 +50,9 @@ pub(crate) struct PathsArgs {
 
     #[command(flatten)]
     pub limit: RowLimit,
+
+    #[command(flatten)]
+    pub sort: RowSort,
 
     /// Read where the VM's devices are from FILE, the output of 'info mtree' in QEMU's monitor. It names I/O ports and
     /// MMIO addresses. Without it, names come from such a text in --facts, else from the defaults of QEMU's machines.

@@ -10,6 +10,7 @@ use paths::Paths;
 use paths::lang::{self, PathDefinition};
 use render::ClockUnit;
 use render::paths as render_paths;
+use render::paths_order;
 use session::{GuestPairing, OpenRecording};
 
 use crate::answer::Answer;
@@ -77,6 +78,8 @@ pub(crate) fn run(args: &PathsArgs) -> Result<()> {
     let name_access = |access: &GuestAccess| analysis::name_access(access, &names);
     let mut reports = follower.report(answers.walked().machine, &name_access);
     recording.complete_paths(&mut reports);
+    args.sort
+        .apply(|column| paths_order::sort(&mut reports, column))?;
     recording.require_choice(reports.iter().any(|report| report.count > 0))?;
     let quality = &answers.quality;
     let answer = Answer {
