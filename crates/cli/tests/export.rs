@@ -269,3 +269,52 @@ fn the_manual_has_every_column() {
         assert_eq!(document.join(","), head, "{table}");
     }
 }
+
+/// Whoever exports many recordings goes on: a table without rows is its columns, and the reason stands beside it.
+#[test]
+fn a_table_without_rows_is_written() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = folder.path().join("switches.txt");
+    let line = "swapper     0 [000]   100.000001: sched:sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 \
+                prev_state=R ==> next_comm=a next_pid=7 next_prio=120\n";
+    fs::write(&text, line).expect("a text");
+    let text = text.to_str().expect("a plain name");
+    for table in ["spans", "exits"] {
+        let file = folder.path().join(format!("{table}.csv"));
+        let file = file.to_str().expect("a plain name");
+        let run = run(["export", "--table", table, "-o", file, text]);
+        assert_eq!(run.status, 0, "{table}: {}", run.stderr);
+        let said = run.text();
+        assert!(said.contains("has no rows"), "{table}: {said}");
+        assert!(said.contains("trapline record"), "{table}: {said}");
+        let written = fs::read_to_string(file).expect("a table");
+        assert_eq!(written.lines().count(), 1, "{table}: {written}");
+        assert!(written.contains("start_ns"), "{table}: {written}");
+    }
+}
+
+/// perf says what time of day it was where it was asked for a clock, and the host's name is a member of the document.
+#[test]
+fn when_a_recording_began_is_in_its_summary() {
+    let path = case("x86/format-variants/mono.perf.data.zst").path;
+    let document = json(&["info"], &path).expect("a document");
+    assert_eq!(document["time_source"], "clock_data", "{document}");
+    let began = document["started_unix_ns"].as_u64().expect("a time");
+    // Between 2026 and 2027, when the corpus was made.
+    assert!(
+        (1_767_225_600..1_798_761_600).contains(&(began / 1_000_000_000)),
+        "{began}"
+    );
+    assert!(document["host"].is_string(), "{document}");
+    let text = printed(&["info"], &path).expect("a text");
+    assert!(
+        text.lines().any(|line| line.starts_with("began ")),
+        "{text}"
+    );
+    let plain = case("x86/format-variants/plain.perf.data.zst").path;
+    let plain = json(&["info"], &plain).expect("a document");
+    assert!(
+        plain["started_unix_ns"].is_null() && plain["time_source"].is_null(),
+        "{plain}"
+    );
+}

@@ -26,6 +26,7 @@ pub(crate) mod number {
     pub(crate) const SAMPLE_TIME: u32 = 21;
     pub(crate) const CLOCKID: u32 = 23;
     pub(crate) const DIR_FORMAT: u32 = 24;
+    pub(crate) const CLOCK_DATA: u32 = 29;
     /// trapline's own (`record`), far from perf's: perf 6.18 has 32, and passes over those that it does not know.
     pub(crate) const TRAPLINE: u32 = 200;
 }
@@ -73,6 +74,9 @@ pub struct PerfMachine {
     pub sample_time: Option<(u64, u64)>,
     /// `clockid` the recording was asked to use.
     pub clockid_res_ns: Option<u64>,
+    /// One moment on the wall clock and on the clock of the events, both in nanoseconds: recorded where perf was asked
+    /// for a clock (`perf record -k`).
+    pub wall_clock: Option<(u64, u64)>,
     /// What trapline's own recorder says of the recording: JSON, as it stands in the file.
     pub trapline: Option<String>,
     /// Whether it is one file of a folder with several (`perf record --threads`).
@@ -116,6 +120,12 @@ pub(crate) fn read(
             Some(())
         }
         number::CLOCKID => set(&mut info.clockid_res_ns, cursor.u64()),
+        // `write_clock_data`: version, which is 1, the clock's number, and a time on both.
+        number::CLOCK_DATA => {
+            let clock = cursor.u32().zip(cursor.u32());
+            let times = clock.and_then(|_| cursor.u64().zip(cursor.u64()));
+            set(&mut info.wall_clock, times)
+        }
         number::CMDLINE => read_cmdline(&mut cursor, &mut info.cmdline),
         number::TRAPLINE => {
             let text = &data[..data.len().min(MAX_JSON)];

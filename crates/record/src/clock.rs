@@ -58,6 +58,21 @@ impl EventClock {
         time
     }
 
+    /// Returns the time of day and the time on this clock, both in nanoseconds, as of one moment; `None` where one of
+    /// them cannot be read.
+    pub fn with_wall_clock(&mut self) -> Option<(u64, u64)> {
+        // The first one pays for what is not in the caches yet.
+        self.now_ns()?;
+        let wall = || {
+            let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+            let seconds = u64::try_from(now.tv_sec).ok()?;
+            let below = u64::try_from(now.tv_nsec).ok()?;
+            seconds.checked_mul(1_000_000_000)?.checked_add(below)
+        };
+        let (before, event_ns, after) = (wall()?, self.now_ns()?, wall()?);
+        Some((before.midpoint(after), event_ns))
+    }
+
     fn empty(&mut self) {
         let waiting = self.ring.waiting();
         self.ring.take(waiting);

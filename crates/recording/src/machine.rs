@@ -4,7 +4,7 @@ use std::fs;
 
 use record::cost::EventCosts;
 use record::file::{Feature, Features};
-use record::{Missing, OpenedEvents, RecordError, Tracefs};
+use record::{EventClock, Missing, OpenedEvents, RecordError, Tracefs};
 
 /// The program that records, as its files name it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,6 +79,10 @@ pub fn of_machine(
         features.set(Feature::Trapline(cost.said()));
     }
     features.set(Feature::recorder(std::process::id()));
+    let clock = EventClock::open().ok();
+    if let Some((unix_ns, event_ns)) = clock.and_then(|mut clock| clock.with_wall_clock()) {
+        features.set(Feature::wall_clock(unix_ns, event_ns));
+    }
     if let Some(one) = opened.pairs_said() {
         features.set(one);
     }

@@ -30,8 +30,20 @@ pub struct Head {
     pub clock: Option<String>,
     /// Whether the time stamps count nanoseconds.
     pub nanoseconds: bool,
+    /// Host name.
+    pub host: Option<String>,
+    /// What is to be added to time stamps to have nanoseconds since 1970, and who says so; `None` where nobody does.
+    pub wall_clock: Option<(i64, &'static str)>,
     /// More lines, as name and text.
     pub more: Vec<(String, String)>,
+}
+
+impl Head {
+    /// Returns when the first event was, in nanoseconds since 1970 in UTC, where that is known.
+    fn started_unix_ns(&self, report: &InfoReport) -> Option<u64> {
+        let (offset_ns, _) = self.wall_clock.filter(|_| self.nanoseconds)?;
+        report.start?.checked_add_signed(offset_ns)
+    }
 }
 
 /// The fields of a document.
@@ -44,6 +56,12 @@ pub struct InfoDocument<'a> {
     cpus: u32,
     start_ns: Option<u64>,
     duration_ns: Option<u64>,
+    /// Host name, as the recording has it.
+    host: Option<&'a str>,
+    /// When the first event was, in nanoseconds since 1970 in UTC; null where the recording does not say it.
+    started_unix_ns: Option<u64>,
+    /// What says so: `clock_data`, `date` or `recorder`.
+    time_source: Option<&'a str>,
     events: Value,
     vms: Vec<Vm<'a>>,
     /// Left out where only a host's recording was given.
@@ -52,7 +70,8 @@ pub struct InfoDocument<'a> {
 }
 
 shape!(InfoDocument<'static> {
-    format, arch, kernel, cpus, start_ns, duration_ns, events: columns().shape().list(), vms, guests?,
+    format, arch, kernel, cpus, start_ns, duration_ns, host, started_unix_ns, time_source,
+    events: columns().shape().list(), vms, guests?,
 });
 
 /// A VM in a document.
@@ -254,6 +273,12 @@ pub fn document<'a>(
         cpus: head.cpus.unwrap_or(report.cpus_seen),
         start_ns: span.map(|(start, _)| start),
         duration_ns: span.map(|(start, end)| end - start),
+        host: head.host.as_deref(),
+        started_unix_ns: head.started_unix_ns(report),
+        time_source: head
+            .started_unix_ns(report)
+            .and(head.wall_clock)
+            .map(|(_, source)| source),
         events: columns().json(&report.events),
         vms: vms.collect(),
         guests,
@@ -327,6 +352,9 @@ pub fn facts(head: &Head, report: &InfoReport) -> Vec<(String, String)> {
             format!("{start} to {end}, {} ticks", end - start)
         };
         line("time", &text);
+    }
+    if let Some(unix_ns) = head.started_unix_ns(report) {
+        line("began", &words::utc(unix_ns / 1_000_000_000));
     }
     let total: u64 = report.events.iter().map(|e| e.count).sum();
     line(

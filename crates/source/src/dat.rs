@@ -8,7 +8,9 @@ use event::{Body, CpuLosses, Event, EventType, LostKind, NONE, Quality, Side, Si
 use tracedat::{LostGap, RingRecord, TraceDat, TraceVisitor, WalkEnd};
 use tracefmt::FormatCatalog;
 
-use crate::header::{GuestMap, JointRecordings, RecordingHeader, TimeStampUnit};
+use crate::header::{
+    GuestMap, JointRecordings, RecordingHeader, TimeStampUnit, WallClock, WallClockSource,
+};
 use crate::walked::{WalkOutcome, WalkWatch};
 
 /// A trace.dat whose header is read.
@@ -214,6 +216,11 @@ fn make_header(data: &TraceDat<'_>) -> RecordingHeader {
         cpu_desc: None,
         nodes: Vec::new(),
         clock: info.clock.clone(),
+        // It is added to every time, which then is the time of day.
+        wall_clock: (info.date_offset_ns != 0).then_some(WallClock {
+            offset_ns: 0,
+            source: WallClockSource::Date,
+        }),
         time_unit: match info.time_unit {
             tracedat::TraceTimeUnit::Nanoseconds => TimeStampUnit::Nanoseconds,
             _ => TimeStampUnit::Ticks,

@@ -13,6 +13,51 @@ pub enum TimeStampUnit {
     Ticks,
 }
 
+/// What says what time of day it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WallClockSource {
+    /// perf's header (`CLOCK_DATA`), where it was asked for a clock.
+    ClockData,
+    /// trace-cmd's option `DATE` (`trace-cmd record --date`).
+    Date,
+    /// trapline, which records it.
+    Recorder,
+}
+
+impl WallClockSource {
+    /// Returns its name in documents.
+    pub fn name(self) -> &'static str {
+        match self {
+            WallClockSource::ClockData => "clock_data",
+            WallClockSource::Date => "date",
+            WallClockSource::Recorder => "recorder",
+        }
+    }
+}
+
+/// What the time of day was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WallClock {
+    /// To be added to time stamps: then they are nanoseconds since 1970 in UTC.
+    pub offset_ns: i64,
+    /// Who says so.
+    pub source: WallClockSource,
+}
+
+impl WallClock {
+    /// Returns what one moment on both clocks says.
+    pub(crate) fn of(unix_ns: u64, event_ns: u64, source: WallClockSource) -> Option<WallClock> {
+        let offset_ns = i128::from(unix_ns) - i128::from(event_ns);
+        let offset_ns = i64::try_from(offset_ns).ok()?;
+        Some(WallClock { offset_ns, source })
+    }
+
+    /// Returns a time stamp as nanoseconds since 1970 in UTC; `None` before that.
+    pub fn unix_ns(self, time: u64) -> Option<u64> {
+        time.checked_add_signed(self.offset_ns)
+    }
+}
+
 /// What a recording says of itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RecordingHeader {
@@ -32,6 +77,8 @@ pub struct RecordingHeader {
     pub nodes: Vec<NumaNode>,
     /// Clock the time stamps are from, as the recorder names it.
     pub clock: Option<String>,
+    /// What the time of day was, where the recording says it.
+    pub wall_clock: Option<WallClock>,
     /// What the time stamps count.
     pub time_unit: TimeStampUnit,
     /// Whether the recorder prints times as seconds with decimals; if not, as plain numbers. Not the same as

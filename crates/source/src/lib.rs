@@ -68,7 +68,9 @@ mod walked;
 pub use beside::{guests_in_folder, may_be_short, read_beside};
 pub use error::OpenError;
 pub use formats_dir::formats_of_dir;
-pub use header::{GuestMap, JointRecordings, RecordingHeader, TimeStampUnit};
+pub use header::{
+    GuestMap, JointRecordings, RecordingHeader, TimeStampUnit, WallClock, WallClockSource,
+};
 pub use input::{OpenOptions, RecordingBytes};
 pub use map::outlive_truncation;
 pub use perf::RecordingPieces;

@@ -7,7 +7,7 @@ use event::{EventType, Quality, RecordingCost, Sink};
 use perfdata::{PerfRecording, SampleWish, Totals};
 use tracefmt::FormatCatalog;
 
-use crate::header::{JointRecordings, RecordingHeader, TimeStampUnit};
+use crate::header::{JointRecordings, RecordingHeader, TimeStampUnit, WallClock, WallClockSource};
 use crate::perf_push::{AttrKinds, PerfPush};
 use crate::walked::{WalkOutcome, WalkWatch};
 use crate::{kept, pairs, together};
@@ -40,6 +40,20 @@ fn recorder_pid(json: &str) -> Option<i32> {
     i32::try_from(pid).ok().filter(|pid| *pid > 0)
 }
 
+/// Returns what the time of day was, as trapline's own recorder says, or perf's header.
+fn wall_clock(info: &perfdata::PerfMachine) -> Option<WallClock> {
+    let own = info.trapline.as_deref().and_then(|json| {
+        let said: serde_json::Value = serde_json::from_str(json).ok()?;
+        let number = |name: &str| said["wall_clock"][name].as_u64();
+        let (unix_ns, event_ns) = (number("unix_ns")?, number("event_ns")?);
+        WallClock::of(unix_ns, event_ns, WallClockSource::Recorder)
+    });
+    own.or_else(|| {
+        let (unix_ns, event_ns) = info.wall_clock?;
+        WallClock::of(unix_ns, event_ns, WallClockSource::ClockData)
+    })
+}
+
 /// A perf.data whose definitions are read.
 #[derive(Debug)]
 pub(crate) struct PerfReader<'r> {
@@ -68,6 +82,7 @@ impl<'r> PerfReader<'r> {
             cpu_desc: info.cpu_desc.clone(),
             nodes: info.nodes.clone(),
             clock: Some(clock_name(clockid)),
+            wall_clock: wall_clock(info),
             time_unit: TimeStampUnit::Nanoseconds,
             seconds: true,
             resolution_ns: 1,

@@ -152,6 +152,10 @@ pub(crate) fn head(header: &RecordingHeader) -> Head {
         cpus: header.cpus,
         clock: header.clock.clone(),
         nanoseconds: header.time_unit == TimeStampUnit::Nanoseconds,
+        host: header.hostname.clone(),
+        wall_clock: header
+            .wall_clock
+            .map(|wall| (wall.offset_ns, wall.source.name())),
         more,
     }
 }

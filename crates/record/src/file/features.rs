@@ -60,6 +60,14 @@ impl Feature {
         let said = serde_json::json!({ "recorder": { "pid": pid } });
         Feature::Trapline(serde_json::to_vec(&said).unwrap_or_default())
     }
+
+    /// Returns what says which time of day a time on the events' clock was: nanoseconds since 1970 in UTC, and on that
+    /// clock.
+    pub fn wall_clock(unix_ns: u64, event_ns: u64) -> Feature {
+        let both = serde_json::json!({ "unix_ns": unix_ns, "event_ns": event_ns });
+        let said = serde_json::json!({ "wall_clock": both });
+        Feature::Trapline(serde_json::to_vec(&said).unwrap_or_default())
+    }
 }
 
 /// What a file says.

@@ -25,6 +25,8 @@ pub(super) struct ExportAnswers {
     tasks: Option<SharedAnalysis<GuestTasks>>,
     names: AddressNames,
     answered: RecordingAnswers,
+    /// Why a table has no rows, where it has none.
+    empty: Option<String>,
 }
 
 fn exits() -> Exits {
@@ -65,11 +67,18 @@ pub(super) fn first(
     let walked = answered.walked();
     let seen = walked.machine.seen();
     let observed = !answered.take(vcpus).report(&walked).rows.is_empty();
-    match (kind, rows) {
-        (Kind::Pftrace, _) => recording.require_exits(observed || seen.switches)?,
-        (_, Rows::Spans | Rows::Exits) => recording.require_exits(observed)?,
-        _ => {}
-    }
+    // A table without rows is a table, and whoever exports many recordings goes on.
+    let empty = match (kind, rows) {
+        (Kind::Pftrace, _) => {
+            recording.require_exits(observed || seen.switches)?;
+            None
+        }
+        (_, Rows::Spans | Rows::Exits) if !recording.reader().misses_formats() => {
+            recording.require_exits(observed).err()
+        }
+        _ => None,
+    };
+    let empty = empty.map(|why| format!("The table has no rows: {why}"));
     // Instances and a trace may be of no exit at all.
     recording.require_choice(observed)?;
     let isa = answered.take(exits).isa();
@@ -79,6 +88,7 @@ pub(super) fn first(
         tasks,
         names: session.devices().names(isa),
         answered,
+        empty,
     })
 }
 
@@ -131,7 +141,8 @@ impl ExportAnswers {
         };
         let mut walk = ExportWalk::new(study, sources, &known, into.as_mut(), &mut write);
         recording.walk_with(together.guests(), &mut walk);
-        let left_out = walk.finish();
+        let mut left_out = walk.finish();
+        left_out.extend(self.empty.clone());
         match failed {
             Some(error) => Err(error.into()),
             None => Ok(WrittenExport {
