@@ -142,13 +142,6 @@ fn perfs_reports_count_what_info_counts() {
     assert!(command.output().expect("it runs").status.success());
     let file = folder.path().join("out/perf.data");
     let info = json(&["info"], &file).expect("a recording");
-    // It says which time of day its times are.
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    let now = now.expect("a time after 1970").as_nanos();
-    let began = info["started_unix_ns"].as_u64().expect("a time of day");
-    let ago = now.checked_sub(began.into()).expect("a time before now");
-    assert!(ago < 300_000_000_000, "{ago} ns ago");
-    assert_eq!(info["time_source"], "recorder");
     let events = info["events"].as_array().expect("events").iter();
     let counts = events.filter_map(|one| Some((one["name"].as_str()?, one["count"].as_u64()?)));
     let mut counts: Vec<(String, u64)> = counts

@@ -5,6 +5,7 @@
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::common::{json, note, trapline};
 use crate::record_command::{possible, recorded, signals};
@@ -46,6 +47,24 @@ fn a_filter_between_slashes_leaves_out_other_records() {
     );
     let open = run("", "three");
     assert_eq!(open.status.code(), Some(2), "{open:?}");
+}
+
+#[test]
+fn a_recording_says_which_time_of_day_its_times_are() {
+    if !possible() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = record_in(
+        folder.path(),
+        &["--for", "sched", "--seconds", "0.2", "-o", "day"],
+    );
+    assert!(output.status.success(), "{output:?}");
+    let info = json(&["info"], &folder.path().join("day")).expect("a recording");
+    let began = info["started_unix_ns"].as_u64().expect("a time of day");
+    let ago = SystemTime::now().duration_since(UNIX_EPOCH + Duration::from_nanos(began));
+    assert!(ago.is_ok_and(|ago| ago.as_secs() < 300), "{began}");
+    assert_eq!(info["time_source"], "recorder");
 }
 
 #[test]
