@@ -24,12 +24,8 @@ fn screen_of(text: &str) -> (String, Value) {
     }]);
     let head = Head {
         format: "a text".to_owned(),
-        arch: None,
-        kernel: None,
-        cpus: None,
-        clock: None,
         nanoseconds: true,
-        more: Vec::new(),
+        ..Head::default()
     };
     let input = ScreenInput {
         name: "many.txt",
