@@ -72,6 +72,15 @@ impl Counts {
             sum.inside += more;
             sum.chosen += more;
         }
+        for (kind, cpu) in &tally.given_up {
+            if let Some(sum) = self.kinds.get_mut(index_of(*kind)) {
+                *sum = sum.saturating_sub(1);
+            }
+            if let Some(sum) = self.cpus.get_mut(cpu.cast_unsigned() as usize) {
+                sum.inside = sum.inside.saturating_sub(1);
+                sum.chosen = sum.chosen.saturating_sub(1);
+            }
+        }
         if let Some((first, last)) = tally.span {
             self.first = self.first.min(first);
             self.last = self.last.max(last);

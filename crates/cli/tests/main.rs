@@ -5,6 +5,7 @@
 mod common;
 
 mod accesses_alone;
+mod attacks;
 mod bench;
 mod bench_explain;
 mod cases;

@@ -198,6 +198,8 @@ pub struct HeadTally {
     pub gaps: Vec<u64>,
     /// Silences, each with its CPU.
     pub silences: Vec<(u32, u64, u64)>,
+    /// Events that were counted, here or before this was cleared, and turned out to be none: kind and CPU.
+    pub given_up: Vec<(u32, i32)>,
 }
 
 impl HeadTally {
@@ -303,6 +305,11 @@ impl HeadTally {
         self.pauses.lost(cpu);
     }
 
+    /// Takes that an event of a kind and a CPU that happened did not.
+    pub fn given_up(&mut self, kind: u32, cpu: i32) {
+        self.given_up.push((kind, cpu));
+    }
+
     /// Returns when CPUs had their last events, and whether time stamps say more than microseconds.
     pub fn pauses(&self) -> &CpuPauses {
         &self.pauses
@@ -310,7 +317,7 @@ impl HeadTally {
 
     /// Returns whether nothing happened since it began.
     pub fn is_empty(&self) -> bool {
-        self.span.is_none() && self.streak.more == 0
+        self.span.is_none() && self.streak.more == 0 && self.given_up.is_empty()
     }
 
     /// Begins anew, but for what CPUs had last.
@@ -321,6 +328,7 @@ impl HeadTally {
         self.span = None;
         self.gaps.clear();
         self.silences.clear();
+        self.given_up.clear();
     }
 }
 

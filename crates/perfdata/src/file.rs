@@ -9,6 +9,14 @@ use crate::feature::{self, PerfMachine};
 /// Attributes of one recording are not believed beyond this: perf opens a few hundred tracepoints at most.
 pub(crate) const MAX_ATTRS: usize = 60_000;
 
+/// Returns what is said of a recording with more of them.
+pub(crate) fn too_many_attributes(at: u64) -> Diagnostic {
+    let what = format!(
+        "more than {MAX_ATTRS} attributes: the samples of the others belong to no known event"
+    );
+    Diagnostic::at(at, what)
+}
+
 /// A recording of `perf record`.
 #[derive(Debug)]
 pub struct PerfRecording<'a> {
@@ -17,6 +25,8 @@ pub struct PerfRecording<'a> {
     pub(crate) source: Option<&'a dyn ByteSource>,
     pub(crate) endian: Endian,
     pub(crate) attrs: Vec<EventAttr>,
+    /// Whether a pipe has had more of them than are read.
+    pub(crate) attrs_beyond: bool,
     /// First byte of the records.
     pub(crate) start: usize,
     /// First byte behind the records.
@@ -39,6 +49,7 @@ impl<'a> PerfRecording<'a> {
             source: None,
             endian,
             attrs: Vec::new(),
+            attrs_beyond: false,
             start: 0,
             end: data.len(),
             pipe,

@@ -7,7 +7,7 @@ use tracefmt::{Diagnostic, Endian};
 
 use crate::PerfFileError;
 use crate::attr::EventAttr;
-use crate::file::{MAX_ATTRS, PerfRecording};
+use crate::file::{MAX_ATTRS, PerfRecording, too_many_attributes};
 use crate::pipe::{self, PIPE_HEADER};
 
 /// Bytes of `struct perf_file_header`: magic, sizes, three sections, and 256 bits of features.
@@ -122,6 +122,9 @@ impl<'a> PerfRecording<'a> {
             )));
         }
         let count = (size / attr_size).min(MAX_ATTRS as u64);
+        if size / attr_size > count {
+            self.note(too_many_attributes(at));
+        }
         // Lists of ids do not overlap; a crafted file could name the same bytes for every attribute.
         let mut ids_left = self.data.len() as u64;
         for index in 0..count {

@@ -6,7 +6,7 @@ use tracefmt::{Diagnostic, parse_tracing_data};
 
 use crate::attr::EventAttr;
 use crate::feature;
-use crate::file::{MAX_ATTRS, PerfRecording};
+use crate::file::{MAX_ATTRS, PerfRecording, too_many_attributes};
 use crate::record::{HEADER, PerfRecordHeader, kind};
 
 /// Bytes of `struct perf_pipe_file_header`.
@@ -83,6 +83,10 @@ fn take_attr(
     by_id: &mut HashMap<u64, usize>,
 ) {
     if recording.attrs.len() >= MAX_ATTRS {
+        if !recording.attrs_beyond {
+            recording.attrs_beyond = true;
+            recording.note(too_many_attributes(at as u64));
+        }
         return;
     }
     let Some((mut attr, size)) = EventAttr::parse(body, recording.endian) else {

@@ -107,6 +107,29 @@ fn lists_of_ids_hold_no_more_than_the_file() {
     assert_eq!(data.diagnostics().len(), 99);
 }
 
+/// Attributes beyond the limit are not read, in a file and in a pipe, and that is said once.
+#[test]
+fn that_there_are_too_many_attributes_is_said() {
+    const MOST: usize = 60_000;
+    for pipe in [false, true] {
+        for (attrs, said) in [(MOST, 0), (MOST + 2, 1)] {
+            let recording = Recording {
+                big: false,
+                pipe,
+                storage: Storage::Plain,
+                attrs: vec![timed(); attrs],
+                items: Vec::new(),
+            };
+            let bytes = recording.write().bytes;
+            let data = perfdata::PerfRecording::parse(&bytes).unwrap();
+            assert_eq!(data.attrs().len(), MOST);
+            let all = data.diagnostics().iter().map(ToString::to_string);
+            let about = all.filter(|text| text.contains("more than 60000 attributes"));
+            assert_eq!(about.count(), said, "pipe: {pipe}, {attrs}");
+        }
+    }
+}
+
 #[test]
 fn a_recording_that_ends_in_unwanted_samples_is_complete() {
     let attr = |id: u64| Attr {

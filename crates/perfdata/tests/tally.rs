@@ -13,7 +13,7 @@ use crate::writer::*;
 type SampleSight = (u32, u64, (i32, i32));
 
 #[derive(Debug, Clone, Default)]
-struct SeenSamples(Vec<SampleSight>);
+struct SeenSamples(Vec<SampleSight>, Vec<(u32, i32)>);
 
 impl SampleTally for SeenSamples {
     fn seen(&mut self, attr: u32, time: u64, place: (i32, i32)) {
@@ -22,12 +22,17 @@ impl SampleTally for SeenSamples {
 
     fn lost(&mut self, _: i32) {}
 
+    fn given_up(&mut self, attr: u32, cpu: i32) {
+        self.1.push((attr, cpu));
+    }
+
     fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.0.is_empty() && self.1.is_empty()
     }
 
     fn clear(&mut self) {
         self.0.clear();
+        self.1.clear();
     }
 }
 
@@ -36,6 +41,7 @@ impl SampleTally for SeenSamples {
 struct Tallying {
     out: Vec<SampleSight>,
     seen: Vec<SampleSight>,
+    given_up: Vec<(u32, i32)>,
     /// Whether some sample went out that no tally had.
     behind: bool,
 }
@@ -49,6 +55,7 @@ impl PerfVisitor for Tallying {
 
     fn tallied(&mut self, tally: &mut SeenSamples) {
         self.seen.append(&mut tally.0);
+        self.given_up.append(&mut tally.1);
     }
 
     fn sample(&mut self, sample: &perfdata::PerfSample<'_>) -> ControlFlow<()> {
@@ -109,5 +116,52 @@ proptest! {
         let handed_out = |one: &&SampleSight| wants[one.0 as usize] != SampleWish::Tallied;
         let left: Vec<SampleSight> = all.out.iter().filter(handed_out).copied().collect();
         prop_assert_eq!(sorted(&left), sorted(&one.out));
+    }
+}
+
+/// A sample that bytes follow which are no record is given up, where it waits: the tally has seen it, and hears of it.
+#[test]
+fn what_is_given_up_is_taken_from_the_tally() {
+    let attr = Attr {
+        sample_type: TIME | CPU,
+        read_format: 0,
+        sample_id_all: true,
+        ids: Vec::new(),
+    };
+    let item = |time: u64| {
+        Item::Kernel(Record {
+            attr: 0,
+            time,
+            cpu: 3,
+            pid: 1,
+            tid: 1,
+            misc: 0,
+            body: Body::empty_sample(),
+        })
+    };
+    let recording = Recording {
+        big: false,
+        pipe: true,
+        storage: Storage::Plain,
+        attrs: vec![attr],
+        items: vec![item(10), item(20), item(30)],
+    };
+    let written = recording.write();
+    let mut bytes = written.bytes;
+    let hole = written.ends[1];
+    bytes.splice(hole..hole, [0; 48]);
+    let data = PerfRecording::parse(&bytes).unwrap();
+    for threads in [1, 2] {
+        let (found, totals) = walk(&data, threads, &[SampleWish::InOrder]);
+        let times: Vec<u64> = found.out.iter().map(|one| one.1).collect();
+        assert_eq!((totals.holes, times), (1, vec![10, 30]));
+        assert_eq!(totals.samples, [2]);
+        assert_eq!((found.seen.len(), found.given_up), (3, vec![(0, 3)]));
+        // Of one that is counted alone nobody has made use yet: it is one of those that happened.
+        let (found, totals) = walk(&data, threads, &[SampleWish::Tallied]);
+        assert_eq!(
+            totals.samples,
+            [found.seen.len() as u64 - found.given_up.len() as u64]
+        );
     }
 }

@@ -184,6 +184,10 @@ impl SampleTally for KindTally {
         self.heads.lost(cpu);
     }
 
+    fn given_up(&mut self, attr: u32, cpu: i32) {
+        self.heads.given_up(attr, cpu);
+    }
+
     fn is_empty(&self) -> bool {
         self.heads.is_empty()
     }

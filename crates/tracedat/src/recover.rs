@@ -10,7 +10,9 @@ use crate::options::{TraceOptions, id};
 use crate::page::PageLayout;
 use crate::sections::{SECTION_HEADER, SectionHeader, Sections};
 use cpuset::MAX_CPUS;
+use std::collections::HashSet;
 use std::ops::Range;
+use tracefmt::Diagnostic;
 
 /// Walks the sections from the front of the file, takes options not read yet and notes where other sections are.
 /// Returns the buffers that no option describes.
@@ -31,11 +33,7 @@ pub(crate) fn walk_sections(
             id::DONE => {
                 let _ = sections.options_at(&section, options, visited);
             }
-            id::BUFFER => {
-                if buffers.len() < MAX_BUFFERS {
-                    buffers.push(section);
-                }
-            }
+            id::BUFFER => buffers.push(section),
             id::STRINGS | id::BUFFER_TEXT => {}
             _ => {
                 if !options.sections.iter().any(|s| s.0 == section.id) {
@@ -49,12 +47,17 @@ pub(crate) fn walk_sections(
         }
         at = section.end();
     }
-    buffers.retain(|b| {
-        !options
-            .buffers
-            .iter()
-            .any(|known| known.offset == b.offset as u64)
-    });
+    let known: HashSet<u64> = options.buffers.iter().map(|known| known.offset).collect();
+    buffers.retain(|buffer| !known.contains(&(buffer.offset as u64)));
+    if let Some(beyond) = buffers.get(MAX_BUFFERS) {
+        let what = format!(
+            "more than {MAX_BUFFERS} buffers that nothing describes: the others are not read"
+        );
+        options
+            .diagnostics
+            .push(Diagnostic::at(beyond.offset as u64, what));
+        buffers.truncate(MAX_BUFFERS);
+    }
     buffers
 }
 

@@ -71,6 +71,10 @@ impl<'a> TraceDat<'a> {
         });
         // Each CPU takes 16 bytes of a file that is sound; lists that overlap could multiply.
         let mut left = self.data.len() / 16;
+        if let Some(first) = announced.get(MAX_INSTANCES) {
+            let what = format!("more than {MAX_INSTANCES} instances: the others are not read");
+            self.note(first.offset, what);
+        }
         for mut instance in announced.into_iter().take(MAX_INSTANCES) {
             self.places.lists.push(CpuList {
                 name: instance.buffer.name.clone(),

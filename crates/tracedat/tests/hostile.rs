@@ -429,3 +429,53 @@ proptest! {
         }
     }
 }
+
+/// Returns how many diagnostics of a file say so.
+fn said(data: &[u8], what: &str) -> usize {
+    let file = TraceDat::parse(data).unwrap();
+    let all = file.diagnostics().iter();
+    all.filter(|one| one.message.contains(what)).count()
+}
+
+#[test]
+fn that_there_are_too_many_instances_is_said() {
+    let _turn = TURN.lock().unwrap_or_else(|e| e.into_inner());
+    for (instances, times) in [(1024, 0), (1026, 1)] {
+        let instance = |number: usize| BufferSpec::new(&format!("i{number}"), &[]);
+        let buffers = (0..=instances).map(instance).collect();
+        let data = FileSpec::new(Machine::default(), buffers).v6();
+        assert_eq!(
+            said(&data, "more than 1024 instances"),
+            times,
+            "{instances}"
+        );
+    }
+}
+
+#[test]
+fn that_there_are_too_many_buffers_without_a_description_is_said() {
+    let _turn = TURN.lock().unwrap_or_else(|e| e.into_inner());
+    let m = Machine::default();
+    let page = [Page::new(m, 5).record(0, &m.payload(300, 1, 0))];
+    for (buffers, times) in [(1024, 0), (1026, 1)] {
+        let mut data = FileSpec::new(m, vec![BufferSpec::new("", &[(0, &page)])]).v7();
+        let number = |data: &[u8], at: usize| {
+            u64::from_le_bytes(data[at..at + 8].try_into().unwrap()) as usize
+        };
+        // The list that describes the buffer is the last one, and the first one says where it is.
+        let first = number(&data, 24);
+        let end = first + 16 + number(&data, first + 8);
+        data.truncate(number(&data, end - 8));
+        // The buffer of the file is one of them.
+        for _ in 1..buffers {
+            data.extend([m.u16(3), m.u16(0)].concat());
+            data.extend(m.u32(0));
+            data.extend(m.u64(8));
+            data.extend([0; 8]);
+        }
+        let nowhere = data.len() as u64 + 4096;
+        data[end - 8..end].copy_from_slice(&nowhere.to_le_bytes());
+        read_all(&data);
+        assert_eq!(said(&data, "more than 1024 buffers"), times, "{buffers}");
+    }
+}

@@ -238,13 +238,13 @@ impl Stalls {
         if state.0 & STOPPED != 0 {
             vcpu.stopped = vcpu.stopped.saturating_add(ns);
             if vcpu.stopped_at.is_none_or(|(from, to)| to - from < ns) {
-                vcpu.stopped_at = Some((since, time));
+                vcpu.stopped_at = Some((since, since.saturating_add(ns)));
             }
         } else if state.0 & UNINTERRUPTIBLE != 0 {
             vcpu.uninterruptible = vcpu.uninterruptible.saturating_add(ns);
             if in_kernel {
-                // That it then waited for a CPU is no sleep.
-                let asleep = woken.clamp(since, time) - since;
+                // That it then waited for a CPU is no sleep. The clock may have gone back meanwhile.
+                let asleep = woken.min(time).saturating_sub(since);
                 vcpu.kernel_ns = vcpu.kernel_ns.saturating_add(asleep);
             }
         }

@@ -389,10 +389,40 @@ fn is_about_task(bound: &BoundAlternative) -> bool {
 /// in one of them.
 fn exactly(mut times: Times, ns: u64) -> Times {
     times.add(State::Unknown, ns.saturating_sub(times.total()));
-    while times.total() > ns {
+    // Of a damaged recording they may be more than 64 bits hold, and a total that ends there would become no less.
+    let sum: u128 = State::ALL
+        .iter()
+        .map(|state| u128::from(times.get(*state)))
+        .sum();
+    let mut too_much = sum.saturating_sub(ns.into());
+    while too_much > 0 {
         let most = State::ALL.into_iter().max_by_key(|state| times.get(*state));
         let most = most.unwrap_or(State::Unknown);
-        times.take(most, times.total() - ns);
+        let taken = u64::try_from(too_much)
+            .unwrap_or(u64::MAX)
+            .min(times.get(most));
+        times.take(most, taken);
+        too_much -= u128::from(taken);
     }
     times
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Clocks that step back leave more time in states than 64 bits hold: it comes to an end.
+    #[test]
+    fn times_add_up_to_what_passed_however_much_they_are() {
+        for ns in [0, 7, u64::MAX / 2, u64::MAX - 5, u64::MAX] {
+            for first in [0, 3, u64::MAX] {
+                let mut times = Times::ZERO;
+                times.add(State::Guest, first);
+                times.add(State::Halted, u64::MAX - 1);
+                times.add(State::Kernel, 9);
+                assert_eq!(exactly(times, ns).total(), ns, "{first} {ns}");
+            }
+            assert_eq!(exactly(Times::ZERO, ns).get(State::Unknown), ns);
+        }
+    }
 }

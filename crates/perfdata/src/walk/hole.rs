@@ -18,6 +18,7 @@ use super::SampleTally;
 use super::out::RecordOutlet;
 use crate::merge::MergeRecord;
 use crate::record::{HEADER, PerfRecordHeader, kind};
+use crate::sample::place_of;
 use tracefmt::index_of;
 
 /// The last record that was read and is wanted.
@@ -93,10 +94,15 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
             self.chunks.unused(buffer);
         }
         if given_up && header.kind == kind::SAMPLE {
-            let attr = self.reading.attr_of::<BIG>(&data[at + HEADER..end]);
-            let counter = attr.and_then(|attr| self.counters.get_mut(index_of(attr)));
-            if let Some(counter) = counter {
-                counter.count = counter.count.saturating_sub(1);
+            let body = &data[at + HEADER..end];
+            if let Some(attr) = self.reading.attr_of::<BIG>(body) {
+                if let Some(counter) = self.counters.get_mut(index_of(attr)) {
+                    counter.count = counter.count.saturating_sub(1);
+                }
+                if let Some(tally) = &mut self.tally {
+                    let (_, cpu) = place_of::<BIG>(&self.reading.recording.attrs, body, attr);
+                    tally.given_up(attr, cpu);
+                }
             }
         }
         self.last_read = LastRead {

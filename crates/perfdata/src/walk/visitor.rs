@@ -51,6 +51,10 @@ pub trait SampleTally: Clone + Send {
     /// Takes that samples of a CPU were lost; -1 stands for all.
     fn lost(&mut self, cpu: i32);
 
+    /// Takes that a sample of an attribute and a CPU that it has seen, now or before it was cleared, is none: what
+    /// follows it is no record.
+    fn given_up(&mut self, attr: u32, cpu: i32);
+
     /// Returns whether it has taken nothing since it was cleared.
     fn is_empty(&self) -> bool;
 
@@ -64,6 +68,8 @@ impl SampleTally for () {
     fn seen(&mut self, _: u32, _: u64, _: (i32, i32)) {}
 
     fn lost(&mut self, _: i32) {}
+
+    fn given_up(&mut self, _: u32, _: i32) {}
 
     fn is_empty(&self) -> bool {
         true

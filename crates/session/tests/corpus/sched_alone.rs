@@ -148,7 +148,7 @@ fn trace_dat(healthy: bool) -> Vec<u8> {
         format("sched_switch", 300, &switch),
         format("sched_wakeup", 301, &wakeup),
     ];
-    file.system = Some(("sched".to_owned(), formats.to_vec()));
+    file.systems = vec![("sched".to_owned(), formats.to_vec())];
     file.v6()
 }
 

@@ -246,8 +246,8 @@ pub(crate) struct FileSpec {
     pub cmdlines: String,
     pub kallsyms: String,
     pub formats: Vec<(String, u16)>,
-    /// The texts of other formats, in place of those, with the name of their system.
-    pub system: Option<(String, Vec<String>)>,
+    /// The texts of other formats, in place of those, by the names of their systems.
+    pub systems: Vec<(String, Vec<String>)>,
     /// Pages in a chunk.
     pub chunk: usize,
     /// Whether chunk tables count the word before them, as trace-cmd does since 3.2.
@@ -264,7 +264,7 @@ impl FileSpec {
             cmdlines: "7 seven\n1234 CPU 0/KVM\n".into(),
             kallsyms: "ffffffff81000000 T _text\nffffffff81000100 t helper\t[kvm]\nffffffff81000200 t last\n".into(),
             formats: vec![("first".into(), 300), ("second".into(), 301)],
-            system: None,
+            systems: Vec::new(),
             chunk: 10,
             counts_own_word: false,
         }
@@ -311,19 +311,21 @@ impl FileSpec {
     }
 
     fn event_formats(&self) -> Vec<u8> {
-        let mut out = self.machine.u32(1).to_vec();
-        let test = || {
+        let mut systems = self.systems.clone();
+        if systems.is_empty() {
             let formats = self.formats.iter();
             let formats = formats.map(|(name, id)| self.machine.format(name, *id));
-            ("test".to_owned(), formats.collect())
-        };
-        let (system, formats) = self.system.clone().unwrap_or_else(test);
-        out.extend(system.as_bytes());
-        out.push(0);
-        out.extend(self.machine.u32(formats.len() as u32));
-        for format in &formats {
-            out.extend(self.machine.u64(format.len() as u64));
-            out.extend(format.as_bytes());
+            systems.push(("test".to_owned(), formats.collect()));
+        }
+        let mut out = self.machine.u32(systems.len() as u32).to_vec();
+        for (system, formats) in &systems {
+            out.extend(system.as_bytes());
+            out.push(0);
+            out.extend(self.machine.u32(formats.len() as u32));
+            for format in formats {
+                out.extend(self.machine.u64(format.len() as u64));
+                out.extend(format.as_bytes());
+            }
         }
         out
     }
