@@ -12,7 +12,7 @@ function open(hash: string): Element | undefined {
   }
   const target = name === "" ? null : document.getElementById(name);
   if (!target) return undefined;
-  const own = target.querySelector<HTMLDetailsElement>(":scope > details.section");
+  const own = target.querySelector<HTMLDetailsElement>(":scope > details:is(.section, .body)");
   const isFolded = own?.open === false || target.closest("details:not([open])") !== null;
   if (own) own.open = true;
   unfold(target);

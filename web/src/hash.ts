@@ -1,4 +1,4 @@
-// Links to places of a timeline: `#t=443.99,444.10&lane=tid-1700,cpu-3&rec=1`.
+// Links to places of a timeline: `#t=443.99,444.10&lane=tid-1700,cpu-3&path=irqfd&vm=web&rec=1`.
 
 import { parseSeconds, seconds } from "./format.js";
 
@@ -8,6 +8,10 @@ export interface Place {
   to: bigint;
   lanes: string[];
   recording: number;
+  /** The path of which the times are an instance's; "" where they are none's. */
+  path: string;
+  /** The VM that is shown alone; "" where all are. */
+  vm: string;
   /** Whether the times are whole numbers, which a clock that counts ticks prints as they are. */
   whole: boolean;
 }
@@ -39,6 +43,8 @@ export function parse(hash: string): Place | undefined {
     to: from <= to ? to : from,
     lanes: names.filter((name) => name !== ""),
     recording: Number.isSafeInteger(recording) && recording >= 0 ? recording : 0,
+    path: decoded(members.get("path") ?? ""),
+    vm: decoded(members.get("vm") ?? ""),
     whole: !first.includes(".") && !(second ?? "").includes("."),
   };
 }
@@ -55,6 +61,8 @@ export function format(place: Place): string {
   }
   let text = `#t=${seconds(place.from, decimals)},${seconds(place.to, decimals)}`;
   if (place.lanes.length > 0) text += `&lane=${place.lanes.map(encodeURIComponent).join(",")}`;
+  if (place.path !== "") text += `&path=${encodeURIComponent(place.path)}`;
+  if (place.vm !== "") text += `&vm=${encodeURIComponent(place.vm)}`;
   if (place.recording > 0) text += `&rec=${place.recording}`;
   return text;
 }

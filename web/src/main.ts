@@ -3,6 +3,7 @@
 import { last } from "./copy.js";
 import * as commands from "./commands.js";
 import { all, make } from "./dom.js";
+import * as evidence from "./evidence.js";
 import * as folds from "./folds.js";
 import { parse } from "./hash.js";
 import * as overview from "./overview.js";
@@ -19,8 +20,9 @@ interface Exposed {
   timelines: Timeline[];
   /** What was copied last, and how. */
   copied: { text: string; way: string };
-  /** True when everything has been made. */
+  /** True when everything has been made, and how long after the page was asked for that was, in milliseconds. */
   ready: boolean;
+  readyMs: number;
 }
 
 async function timeline(host: HTMLElement): Promise<Timeline | undefined> {
@@ -42,15 +44,16 @@ async function timeline(host: HTMLElement): Promise<Timeline | undefined> {
   }
 }
 
-/** Opens the place that the address names. */
-function follow(timelines: readonly Timeline[]): void {
+/** Opens the place that the address names, with the VM that it names alone. */
+function follow(timelines: readonly Timeline[], choose: ((vm: string) => void) | undefined): void {
   const place = parse(location.hash);
   if (!place) return;
+  if (place.vm !== "") choose?.(place.vm);
   timelines.find((one) => one.recording === place.recording)?.goto(place);
 }
 
 async function start(): Promise<void> {
-  const exposed: Exposed = { timelines: [], copied: last, ready: false };
+  const exposed: Exposed = { timelines: [], copied: last, ready: false, readyMs: NaN };
   (window as unknown as { trapline: Exposed }).trapline = exposed;
   document.documentElement.classList.add("scripted");
   folds.start();
@@ -59,17 +62,19 @@ async function start(): Promise<void> {
   plots.start();
   const made = await Promise.all(all(".timeline").map(timeline));
   exposed.timelines.push(...made.filter((one) => one !== undefined));
+  evidence.start(exposed.timelines);
   ticket.start();
   search.start(exposed.timelines);
   overview.start(exposed.timelines);
-  vms.start(exposed.timelines);
-  window.addEventListener("hashchange", () => follow(exposed.timelines));
+  const choose = vms.start(exposed.timelines);
+  window.addEventListener("hashchange", () => follow(exposed.timelines, choose));
   // A link that is pressed again leads there again, though the address stays.
   document.addEventListener("click", (event) => {
     const link = event.target instanceof Element ? event.target.closest("a[href^='#t=']") : null;
-    if (link && link.getAttribute("href") === location.hash) follow(exposed.timelines);
+    if (link && link.getAttribute("href") === location.hash) follow(exposed.timelines, choose);
   });
-  follow(exposed.timelines);
+  follow(exposed.timelines, choose);
+  exposed.readyMs = performance.now();
   exposed.ready = true;
 }
 

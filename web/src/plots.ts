@@ -6,6 +6,8 @@ import { human, short } from "./format.js";
 
 /** What a figure holds. */
 interface Written {
+  /** Of which path it is. */
+  title?: string;
   x_label?: string;
   y_label?: string;
   series: { label: string; x: number[]; y: (number | null)[] }[];
@@ -47,6 +49,7 @@ function draw(host: HTMLElement, unit: string | null, written: Written): uPlot {
   const lists = align(written.series);
   const axes = { stroke: named("--soft"), grid: { stroke: named("--line"), width: 1 }, ticks: { stroke: named("--line"), width: 1 }, font: "11px system-ui, sans-serif", labelFont: "11px system-ui, sans-serif" };
   const options: uPlot.Options = {
+    ...(written.title ? { title: written.title } : {}),
     width: Math.max(200, host.clientWidth),
     height: HEIGHT,
     // Without animation, and without what would move the page when the wheel turns.

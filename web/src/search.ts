@@ -10,7 +10,7 @@ import type { Found } from "./timeline/find.js";
 type Hit = { element: Element } | { timeline: Timeline; found: Found };
 
 /** What is searched: the smallest of these around a text. */
-const PLACES = "tbody tr, p, li, h3, h4, dt, dd, figcaption, caption, summary, pre, svg text, .finding";
+const PLACES = "tbody tr, p, li, h3, h4, dt, dd, figcaption, caption, summary:not(:has(h3, h4)), pre, svg text, .finding";
 /** Hits that are marked and can be gone through; more are counted. */
 const MOST = 5000;
 

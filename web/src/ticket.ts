@@ -46,6 +46,13 @@ function text(element: Element | null | undefined): string {
   return (element?.textContent ?? "").replace(/\s+/g, " ").trim();
 }
 
+/** A copy without what can be pressed. */
+function withoutButtons(element: Element): Element {
+  const copy = element.cloneNode(true) as Element;
+  for (const one of all("button", copy)) one.remove();
+  return copy;
+}
+
 /** What stands behind a label. */
 function behind(element: Element | null | undefined): string {
   const label = element?.querySelector(".label");
@@ -54,8 +61,6 @@ function behind(element: Element | null | undefined): string {
 
 /** Reads a finding of the page. */
 export function read(finding: Element): Ticket {
-  const paragraphs = [...finding.querySelectorAll(":scope > p")];
-  const cause = paragraphs.find((one) => text(one.querySelector(".label")) === "Cause");
   const remedies = all(".remedy", finding).map((one) => ({
     what: behind(one.querySelector("p")),
     more: all("dt", one).map((name): [string, string] => [text(name), text(name.nextElementSibling)]),
@@ -67,8 +72,8 @@ export function read(finding: Element): Ticket {
     title: text(finding.querySelector("h3, h4")).replace(/^\d+\. /, ""),
     facts: text(finding.querySelector(".facts")),
     // A link to all of a recording leads nowhere in a ticket; times do.
-    evidence: all(".evidence > li", finding).map((one) => text(one).replace(/,? ?show on timeline$/, "").trim()),
-    cause: behind(cause),
+    evidence: all(".evidence > li", finding).map((one) => text(withoutButtons(one)).replace(/,? ?show on timeline$/, "").trim()),
+    cause: behind(finding.querySelector(".cause")),
     remedies,
     report: document.title.replace(/^trapline report: /, ""),
     command: text(next?.querySelector("code")),

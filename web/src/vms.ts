@@ -80,7 +80,7 @@ function filterFindings(vms: LanesByVm, vm: string): number {
   return hidden;
 }
 
-/** Puts the filter into the page's head, where there are several VMs. Returns what chooses one, for tests. */
+/** Puts the filter into the page's head, where there are several VMs. Returns what chooses one, for links. */
 export function start(timelines: readonly Timeline[]): ((vm: string) => void) | undefined {
   const vms = known(timelines.flatMap((one) => one.data.lanes));
   const host = document.getElementById("search");
@@ -89,6 +89,8 @@ export function start(timelines: readonly Timeline[]): ((vm: string) => void) | 
   for (const name of vms.names) select.append(make("option", { value: name }, name));
   const note = make("p", { class: "vm-note", hidden: "" });
   const choose = (vm: string): void => {
+    // A link may be one to another page.
+    if (vm !== "" && !vms.names.includes(vm)) return;
     select.value = vm;
     for (const one of timelines) one.only(vm);
     const rows = filterTables(vms, vm);

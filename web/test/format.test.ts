@@ -38,11 +38,11 @@ test("ticks are round times of the recording's clock, however long it has run", 
 
 test("links are read and written", () => {
   const place = parse("#t=443.99,444.10&lane=tid-1700,a%2Cb&rec=1");
-  assert.deepEqual(place, { from: 443_990_000_000n, to: 444_100_000_000n, lanes: ["tid-1700", "a,b"], recording: 1, whole: false });
+  assert.deepEqual(place, { from: 443_990_000_000n, to: 444_100_000_000n, lanes: ["tid-1700", "a,b"], recording: 1, path: "", vm: "", whole: false });
   assert.equal(format({ ...place!, lanes: [] }), "#t=443.990000,444.100000&rec=1");
-  assert.equal(format({ from: 1n, to: 2n, lanes: ["a,b"], recording: 0, whole: false }), "#t=0.000000001,0.000000002&lane=a%2Cb");
-  assert.equal(format({ from: 0n, to: 10n ** 10n, lanes: [], recording: 0, whole: false }), "#t=0.000,10.000");
-  for (const place of ["#t=5,7", "#t=0.5,0.7&lane=cpu-1&rec=2"]) assert.deepEqual(parse(format(parse(place)!)), parse(place));
+  assert.equal(format({ from: 1n, to: 2n, lanes: ["a,b"], recording: 0, path: "", vm: "", whole: false }), "#t=0.000000001,0.000000002&lane=a%2Cb");
+  assert.equal(format({ from: 0n, to: 10n ** 10n, lanes: [], recording: 0, path: "", vm: "", whole: false }), "#t=0.000,10.000");
+  for (const place of ["#t=5,7", "#t=0.5,0.7&lane=cpu-1&rec=2", "#t=1,2&path=irqfd&vm=a%26b%20%231"]) assert.deepEqual(parse(format(parse(place)!)), parse(place));
   // The other way round, and one time alone.
   assert.equal(parse("#t=2,1")?.from, 1_000_000_000n);
   assert.equal(parse("#t=2.5")?.to, 2_500_000_000n);

@@ -3,6 +3,11 @@
 //!
 //! `TRAPLINE_SCREENSHOTS=docs/screenshots` writes the pictures that the README and docs/tour.md show.
 
+mod bench;
+mod fits;
+mod guides;
+
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -26,15 +31,9 @@ impl Opened {
         let browser = Browser::start_with(&[&scheme, "--window-size=1280,900"])?;
         let folder = tempfile::tempdir().expect("a folder");
         let page = folder.path().join("report.html");
-        let output = trapline()
-            .current_dir(shipped().join(".."))
-            .args(["report", "corpus/x86/console-sick/perf.data.zst"])
-            .args(["--against", "corpus/x86/console-healthy/perf.data.zst"])
-            .arg("-o")
-            .arg(&page)
-            .output()
-            .expect("the program starts");
-        assert!(output.status.success(), "{output:?}");
+        let sick = "corpus/x86/console-sick/perf.data.zst";
+        let healthy = "corpus/x86/console-healthy/perf.data.zst";
+        write_page(&page, [sick, "--against", healthy]);
         let opened = Opened {
             browser,
             page,
@@ -46,12 +45,7 @@ impl Opened {
 
     /// Opens it at a fragment.
     fn at(&self, fragment: &str) {
-        self.browser.run("location.replace('about:blank')");
-        self.browser.open_at(&self.page, fragment);
-        let ready = "return window.trapline !== undefined && trapline.ready";
-        self.browser.wait(ready);
-        let drawn = "return trapline.timelines.every(one => one.frames > 0)";
-        self.browser.wait(drawn);
+        open_page(&self.browser, &self.page, fragment);
     }
 
     /// Puts a picture into the folder of screenshots, if there is one.
@@ -64,6 +58,28 @@ impl Opened {
         let file = file.join(folder).join(name);
         fs::write(file, picture.expect("a picture")).expect("the folder is there");
     }
+}
+
+/// Writes the page of what arguments name, which begin with a recording.
+fn write_page<A: AsRef<OsStr>>(page: &Path, arguments: impl IntoIterator<Item = A>) {
+    let output = trapline()
+        .current_dir(shipped().join(".."))
+        .arg("report")
+        .args(arguments)
+        .arg("-o")
+        .arg(page)
+        .output()
+        .expect("the program starts");
+    assert!(output.status.success(), "{output:?}");
+}
+
+/// Opens a page anew, at a fragment, and waits until it is drawn.
+fn open_page(browser: &Browser, page: &Path, fragment: &str) {
+    // Else only the fragment changes, and nothing is loaded.
+    browser.run("location.replace('about:blank')");
+    browser.open_at(page, fragment);
+    browser.wait("return window.trapline !== undefined && trapline.ready");
+    browser.wait("return trapline.timelines.every(one => one.frames > 0)");
 }
 
 #[test]
@@ -122,6 +138,7 @@ fn links_lead_to_what_they_name() {
     let begin = page.browser.run(begin).as_f64().expect("a time") / 1e9;
     for link in links.iter().filter_map(Value::as_str).take(12) {
         let place = link.trim_start_matches("#t=");
+        let (place, path) = place.split_once("&path=").unwrap_or((place, ""));
         let (time, lanes) = place.split_once("&lane=").unwrap_or((place, ""));
         let (from, to) = time.split_once(',').expect("from and to");
         page.browser
@@ -133,15 +150,23 @@ fn links_lead_to_what_they_name() {
         }
         let view = "const { from, to } = trapline.timelines[0].view; return [from / 1e9, to / 1e9]";
         let view = page.browser.run(view);
-        let near = |shown: &Value, named: &str| {
-            let named: f64 = named.parse().expect("seconds");
+        let seconds = |text: &str| text.parse::<f64>().expect("seconds");
+        let (from, to) = (seconds(from), seconds(to));
+        // An instance has room beside it.
+        let room = if path.is_empty() {
+            0.0
+        } else {
+            (to - from) / 25.0
+        };
+        let near = |shown: &Value, named: f64| {
             shown
                 .as_f64()
                 .is_some_and(|shown| (shown + begin - named).abs() < 1e-5)
         };
-        failures.check(near(&view[0], from) && near(&view[1], to), || {
-            format!("{link}: {view} from {begin}")
-        });
+        failures.check(
+            near(&view[0], from - room) && near(&view[1], to + room),
+            || format!("{link}: {view} from {begin}"),
+        );
     }
     failures.finish(2);
 }
@@ -217,6 +242,61 @@ fn one_vm_alone() {
     assert_eq!(page.browser.complaints(), Vec::<String>::new());
 }
 
+/// What shows of lanes, by their VMs.
+const LANES: &str = "const { rows, data } = trapline.timelines[0];
+    const lanes = rows.filter(row => row.type === 'lane').map(row => data.lanes[row.index]);
+    return [...new Set(lanes.map(lane => lane.group === 'cpus' ? 'CPUs' : lane.vm))]";
+
+#[test]
+fn a_link_has_the_vm_that_is_shown_alone() {
+    let Some(page) = Opened::new("1") else {
+        return;
+    };
+    let whole = page.browser.run(LANES);
+    page.browser.run(&CHOOSE.replace("PROCESS", "1689"));
+    let vm = "qemu-system-x86 (process 1689)";
+    // The address says it too, soon after.
+    page.browser.wait(
+        "return location.hash.includes('&vm=') && location.hash === trapline.timelines[0].hash()",
+    );
+    let link = page.browser.run("return location.hash");
+    page.at(link.as_str().unwrap_or_default());
+    assert_eq!(page.browser.run(LANES), json!([vm, "CPUs"]));
+    let chosen = "return document.querySelector('#vm-filter').value";
+    assert_eq!(page.browser.run(chosen), vm);
+    // A VM that this page does not have changes nothing.
+    page.at("#t=447.38,447.48&vm=another");
+    assert_eq!(page.browser.run(LANES), whole);
+    // One button folds the lanes of all, and unfolds them.
+    let press = "const button = [...document.querySelectorAll('.tl-tools button')].find(one => /old VMs$/.test(one.textContent));
+        const before = button.textContent;
+        button.click();
+        return before";
+    assert_eq!(page.browser.run(press), "Fold VMs");
+    assert_eq!(page.browser.run(LANES), json!(["", "CPUs"]));
+    assert_eq!(page.browser.run(press), "Unfold VMs");
+    assert_eq!(page.browser.run(LANES), whole);
+    assert_eq!(page.browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn plots_say_which_path_and_which_unit() {
+    let Some(page) = Opened::new("1") else {
+        return;
+    };
+    page.browser.run(OPEN);
+    let plots = "return [...document.querySelectorAll('#paths figure.plot')].map(plot => {
+        const path = plot.closest('.part').querySelector('h3').textContent.split(':')[0];
+        const { y_label: label } = JSON.parse(plot.querySelector('script').textContent);
+        return [path === plot.querySelector('.u-title').textContent, label];
+    })";
+    let plots = page.browser.run(plots);
+    let plots = plots.as_array().expect("plots");
+    assert!(plots.len() > 4, "{plots:?}");
+    let wanted = json!([true, "time (ns, us, ms, s; logarithmic)"]);
+    assert!(plots.iter().all(|plot| *plot == wanted), "{plots:?}");
+}
+
 #[test]
 fn the_overview_stays_in_sight_and_leads_to_places() {
     let Some(page) = Opened::new("1") else {
@@ -239,7 +319,9 @@ fn the_overview_stays_in_sight_and_leads_to_places() {
     let shown = "const [, from, to] = /t=([0-9.]+),([0-9.]+)/.exec(document.querySelector('.pin').hash);
         const { view, data } = trapline.timelines[0];
         const begin = Number(data.begin);
-        return Math.abs(view.from + begin - from * 1e9) < 2e3 && Math.abs(view.to + begin - to * 1e9) < 2e3";
+        // With some room beside it.
+        const room = (to - from) * 5e7 + 2e3;
+        return Math.abs(view.from + begin - from * 1e9) < room && Math.abs(view.to + begin - to * 1e9) < room";
     page.browser.wait(shown);
     let text =
         "document.querySelector('.finding .copy-ticket').click(); return trapline.copied.text";
@@ -329,7 +411,7 @@ fn wide_tables_show_their_first_columns() {
     assert_eq!((&after[0], &after[1]), (&json!(true), &json!(true)));
     assert_ne!(before[2], after[2]);
     // On a telephone a table scrolls in its own box, and the page does not.
-    page.browser.narrow(390);
+    page.browser.resize(390, 900);
     page.browser.wait(
         &WIDE
             .replace("return [", "return !([")
@@ -362,19 +444,25 @@ fn everybody_can_read_it() {
         );
         assert!(found[0].as_u64().unwrap_or_default() > 20, "{found}");
         assert_eq!(found[1], json!([]), "{name}: {found:#}");
-        match name {
-            "light" => {
-                page.picture("findings.png");
-                page.at("#paths");
-                page.browser.run(
-                    "document.querySelector('#paths .pair, #paths .waterfall').scrollIntoView()",
-                );
-                page.picture("paths.png");
-            }
-            _ => {
-                page.at("#t=447.38,447.48&lane=tid-1705");
-                page.picture("timeline.png");
-            }
+        if name == "light" {
+            // Without the comparison, which would stand before the timeline.
+            write_page(&page.page, ["corpus/x86/console-sick/perf.data.zst"]);
+            page.browser.resize(1280, 1400);
+            page.at("");
+            page.picture("page.png");
+            page.browser.resize(1280, 900);
+            page.at("#finding-1");
+            page.picture("findings.png");
+            // A guest's notification, its way to the back end and the interrupt's way back.
+            page.at("#t=447.377138274,447.378705057&path=kick");
+            page.picture("timeline.png");
+            page.at("#paths");
+            page.browser.run(
+                "const more = document.querySelector('#paths .more');
+                more.open = true;
+                more.scrollIntoView()",
+            );
+            page.picture("paths.png");
         }
         assert_eq!(page.browser.complaints(), Vec::<String>::new());
     }

@@ -1,7 +1,7 @@
 //! The report's front end in a browser: on a page that is made by hand in the shape that the report has, with lanes
 //! whose sums are known. What it computes is tested in `web/test` too.
 
-mod bench;
+pub(crate) mod bench;
 mod data;
 mod page;
 mod timeline;

@@ -81,7 +81,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     );
     say("second look", time, counts)?;
     let (json, time) = least(runs, || {
-        Ok(report::timeline_data::json(&timeline, picture.all_paths()))
+        Ok(report::timeline_data::json(
+            &timeline,
+            picture.all_paths(),
+            &picture.examples,
+        ))
     })?;
     say("JSON", time, format!(": {} bytes", json.len()))?;
     for level in [1, 2, 3, 6] {

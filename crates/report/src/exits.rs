@@ -1,6 +1,6 @@
 //! Exits.
 
-use analysis::ExitTable;
+use analysis::{ExitTable, ExitsReport};
 use render::exits;
 
 use crate::Recording;
@@ -10,7 +10,8 @@ use crate::out::{PageWriter, TableLabel};
 pub(crate) fn section(recording: &Recording<'_>, out: &mut PageWriter) {
     let picture = recording.picture;
     let with_rows = picture.exits.iter().filter(|one| !one.rows.is_empty());
-    if with_rows.clone().next().is_none() {
+    let mut with_rows: Vec<&ExitsReport> = with_rows.collect();
+    if with_rows.is_empty() {
         out.nothing(match recording.is_printed() {
             true => "None of these tables is of exits.",
             false if recording.is_filtered() => {
@@ -27,19 +28,19 @@ pub(crate) fn section(recording: &Recording<'_>, out: &mut PageWriter) {
         return;
     }
     let mut split = None;
+    let is_evidence = |report: &ExitsReport| recording.rests_on_exits(report.table.name());
+    let rests_on_some = picture.exits.iter().any(is_evidence);
+    with_rows.sort_by_key(|report| !is_evidence(report));
     for report in with_rows {
-        out.paragraph(&exits::summary(picture.isa, report, recording.layout()));
         let which = report.table.name();
+        let caption = caption(report.table);
+        out.part(caption, is_evidence(report) || !rests_on_some);
+        out.paragraph(&exits::summary(picture.isa, report, recording.layout()));
         let own = format!("--event {which} --sort time --wide");
         let command = recording.invocation.command("exits", &own);
         let label = TableLabel {
             name: &format!("exits-{which}"),
-            caption: match report.table {
-                ExitTable::Vmexit => "exits by reason, and where their time went",
-                ExitTable::Ioport => "accesses to I/O ports",
-                ExitTable::Mmio => "memory-mapped I/O",
-                ExitTable::Msr => "accesses to model-specific registers",
-            },
+            caption,
             command: &command,
         };
         out.table(recording, label, |frame| {
@@ -48,6 +49,7 @@ pub(crate) fn section(recording: &Recording<'_>, out: &mut PageWriter) {
         if let Some(note) = exits::note(report) {
             out.paragraph(note);
         }
+        out.end_part();
         split = split.or(report.seen);
     }
     if let Some(seen) = split
@@ -63,6 +65,16 @@ pub(crate) fn section(recording: &Recording<'_>, out: &mut PageWriter) {
     let none: Vec<&str> = none.map(|one| one.table.name()).collect();
     if !none.is_empty() {
         out.paragraph(&format!("Without any: {}.", none.join(", ")));
+    }
+}
+
+/// Returns what a table of exits is of.
+fn caption(table: ExitTable) -> &'static str {
+    match table {
+        ExitTable::Vmexit => "exits by reason, and where their time went",
+        ExitTable::Ioport => "accesses to I/O ports",
+        ExitTable::Mmio => "memory-mapped I/O",
+        ExitTable::Msr => "accesses to model-specific registers",
     }
 }
 

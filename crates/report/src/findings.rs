@@ -1,5 +1,6 @@
 //! What is wrong, and what to do.
 
+use std::collections::HashSet;
 use std::fmt::Write;
 
 use render::diagnose;
@@ -13,6 +14,8 @@ use crate::recording::ROWS;
 
 /// Links that one piece of evidence has at most to times, and to rows.
 const LINKS: usize = 6;
+/// Remedies that are seen at once: the first ones are tried first.
+const REMEDIES: usize = 3;
 
 /// Writes the section.
 pub(crate) fn section(recording: &Recording<'_>, out: &mut PageWriter) {
@@ -22,9 +25,10 @@ pub(crate) fn section(recording: &Recording<'_>, out: &mut PageWriter) {
         let _ = writeln!(out.html, "<article class=\"finding\" id=\"{id}\">");
         let headline = finding.headline.as_ref().unwrap_or(&finding.title);
         out.heading(&format!("{}. {headline}", at + 1));
-        self::finding(finding, recording, out);
+        self::finding(finding, recording, at > 0, out);
         out.markup("</article>\n");
     }
+    out.markup("<div class=\"beside\">\n");
     if !diagnosis.unchecked.is_empty() {
         let all = diagnosis.unchecked.len() + diagnosis.clear.len() + diagnosis.findings.len();
         let _ = writeln!(
@@ -46,17 +50,22 @@ pub(crate) fn section(recording: &Recording<'_>, out: &mut PageWriter) {
         out.markup("</details>\n");
     }
     if !diagnosis.clear.is_empty() {
-        out.heading("What was looked for and not found");
         let clear = diagnosis.clear.iter();
-        out.markup("<div class=\"columns\">\n");
+        let _ = writeln!(
+            out.html,
+            "<details class=\"clear\"><summary>{} looked for and not found</summary>\n<div class=\"columns\">",
+            words::counted(diagnosis.clear.len(), "cause was", "causes were")
+        );
         out.list(clear.map(|rule| format!("{}: {}", rule.id, rule.title)));
-        out.markup("</div>\n");
+        out.markup("</div>\n</details>\n");
     }
+    out.markup("</div>\n");
     let command = recording.invocation.command("diagnose", "");
     out.command("findings", &command);
 }
 
-fn finding(finding: &Finding, recording: &Recording<'_>, out: &mut PageWriter) {
+/// Writes a finding. Where it is folded, what it is and costs is seen, and the rest is asked for.
+fn finding(finding: &Finding, recording: &Recording<'_>, is_folded: bool, out: &mut PageWriter) {
     let severity = finding.severity().name();
     let head = diagnose::head(finding);
     let prefix = format!("{}, {severity}", finding.rule.id);
@@ -73,26 +82,48 @@ fn finding(finding: &Finding, recording: &Recording<'_>, out: &mut PageWriter) {
         finding.confidence,
         escape(&cost)
     );
-    out.markup("<p class=\"label\">Evidence</p>\n<ul class=\"evidence\">\n");
+    if is_folded {
+        out.markup("<details class=\"body\"><summary>Evidence, cause and remedies</summary>\n");
+    }
+    // What was seen stands beside what to do about it, where there is room.
+    out.markup(
+        "<div class=\"sides\"><div class=\"seen\">\n<p class=\"label\">Evidence</p>\n<ul class=\"evidence\">\n",
+    );
+    // A place is linked to where it is named first.
+    let mut known = HashSet::new();
     for evidence in &finding.evidence {
-        let _ = writeln!(
-            out.html,
-            "<li>{}{}</li>",
-            escape(&evidence.text),
-            links(evidence, recording, out)
-        );
+        let mut links = links(evidence, recording, out);
+        links.retain(|link| known.insert(link.clone()));
+        let _ = write!(out.html, "<li>{}", escape(&evidence.text));
+        if !links.is_empty() {
+            let _ = write!(
+                out.html,
+                " <span class=\"links\">{}</span>",
+                links.join(", ")
+            );
+        }
+        out.markup("</li>\n");
     }
     out.markup("</ul>\n");
     let _ = writeln!(
         out.html,
-        "<p><span class=\"label\">Cause</span> {}</p>",
+        "<p class=\"cause\"><span class=\"label\">Cause</span> {}</p></div>\n<div class=\"remedies\">",
         escape(&finding.cause)
     );
     for (at, advice) in finding.remedies.iter().enumerate() {
         let remedy = advice.remedy;
+        if at == REMEDIES {
+            let more = words::counted(finding.remedies.len() - at, "more remedy", "more remedies");
+            let _ = writeln!(
+                out.html,
+                "<details class=\"more\"><summary>{more}</summary>"
+            );
+        }
+        let open = if at == 0 { " open=\"\"" } else { "" };
         let _ = writeln!(
             out.html,
-            "<div class=\"remedy\"><p><span class=\"label\">Remedy {}</span> {}</p>\n<dl>",
+            "<div class=\"remedy\"><p><span class=\"label\">Remedy {}</span> {}</p>\n<details{open}>\
+             <summary>price, caution, how to check</summary>\n<dl>",
             at + 1,
             escape(remedy.what)
         );
@@ -111,12 +142,19 @@ fn finding(finding: &Finding, recording: &Recording<'_>, out: &mut PageWriter) {
                 let _ = writeln!(out.html, "<dt>{name}</dt><dd>{}</dd>", escape(text));
             }
         }
-        out.markup("</dl></div>\n");
+        out.markup("</dl></details></div>\n");
+    }
+    if finding.remedies.len() > REMEDIES {
+        out.markup("</details>\n");
+    }
+    out.markup("</div></div>\n");
+    if is_folded {
+        out.markup("</details>\n");
     }
 }
 
 /// Returns links to the places in the timeline, and to the rows of tables, that a piece of evidence is about.
-fn links(evidence: &Evidence, recording: &Recording<'_>, out: &PageWriter) -> String {
+fn links(evidence: &Evidence, recording: &Recording<'_>, out: &PageWriter) -> Vec<String> {
     let mut links = Vec::new();
     if recording.timeline.is_some() {
         links.extend(times(evidence, recording, out));
@@ -134,10 +172,18 @@ fn links(evidence: &Evidence, recording: &Recording<'_>, out: &PageWriter) -> St
             )
         }));
     }
-    match links.is_empty() {
-        true => String::new(),
-        false => format!(" <span class=\"links\">{}</span>", links.join(", ")),
-    }
+    links
+}
+
+/// Returns a name as it may stand in a link: but for letters, digits and `-`, `.`, `_`, its bytes by their numbers.
+fn in_address(name: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+    name.bytes()
+        .map(|byte| match plain(byte) {
+            true => char::from(byte).to_string(),
+            false => format!("%{byte:02X}"),
+        })
+        .collect()
 }
 
 fn times(evidence: &Evidence, recording: &Recording<'_>, out: &PageWriter) -> Vec<String> {
@@ -152,13 +198,13 @@ fn times(evidence: &Evidence, recording: &Recording<'_>, out: &PageWriter) -> Ve
         .map(|tid| format!("tid-{tid}"))
         .collect();
     let windows = evidence.windows.iter();
-    let windows = windows.map(|window| (window.start_ns, window.end_ns, String::new()));
+    let windows = windows.map(|window| (window.start_ns, window.end_ns, None));
     let instances = evidence.instances.iter().map(|one| {
         let end = one.begin_ns.saturating_add(one.total_ns);
         let took = duration::of(one.total_ns, nanoseconds);
-        (one.begin_ns, end, format!("{} of {took} at ", one.path))
+        (one.begin_ns, end, Some((one.path.as_str(), took)))
     });
-    let mut all: Vec<(u64, u64, String)> = windows.chain(instances).collect();
+    let mut all: Vec<_> = windows.chain(instances).collect();
     // What is about threads and about no time is about all of it.
     let span = recording.picture.info.start.zip(recording.picture.info.end);
     let mut whole = false;
@@ -166,19 +212,24 @@ fn times(evidence: &Evidence, recording: &Recording<'_>, out: &PageWriter) -> Ve
         && !lanes.is_empty()
         && let Some((start, end)) = span
     {
-        all.push((start, end, String::new()));
+        all.push((start, end, None));
         whole = true;
     }
     let more = all.len().saturating_sub(LINKS);
-    let links = all.into_iter().take(LINKS).map(|(from, to, what)| {
+    let links = all.into_iter().take(LINKS).map(|(from, to, instance)| {
         let (from, to) = (time(from), time(to));
         let mut target = format!("t={from},{to}");
         if !lanes.is_empty() {
             let _ = write!(target, "&amp;lane={}", lanes.join(","));
         }
+        if let Some((path, _)) = &instance {
+            let _ = write!(target, "&amp;path={}", in_address(path));
+        }
         if out.recording > 0 {
             let _ = write!(target, "&amp;rec={}", out.recording);
         }
+        let what = instance.map(|(path, took)| format!("{path} of {took} at "));
+        let what = what.unwrap_or_default();
         match whole {
             true => format!("<a href=\"#{target}\">show on timeline</a>"),
             false => format!("<a href=\"#{target}\">{}{from} to {to}</a>", escape(&what)),

@@ -85,6 +85,19 @@ impl PageWriter {
         let _ = writeln!(self.html, "<h{level}>{}</h{level}>", escape(text));
     }
 
+    /// Begins a part of a section that can be folded away, below a heading of its own.
+    pub(crate) fn part(&mut self, heading: &str, is_open: bool) {
+        let open = if is_open { " open=\"\"" } else { "" };
+        let _ = write!(self.html, "<details class=\"part\"{open}><summary>");
+        self.heading(heading);
+        self.markup("</summary>\n");
+    }
+
+    /// Ends a part.
+    pub(crate) fn end_part(&mut self) {
+        self.markup("</details>\n");
+    }
+
     /// Writes a command with what it prints, which stands among all commands too.
     pub(crate) fn command(&mut self, what: &str, command: &str) {
         let _ = writeln!(

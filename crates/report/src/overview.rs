@@ -11,7 +11,7 @@ use crate::{Recording, bars, vcpus};
 
 /// Findings that are named, and vCPUs that are drawn, at most: it is to be seen without scrolling.
 const FINDINGS: usize = 6;
-const VCPUS: usize = 6;
+const VCPUS: usize = 4;
 /// Changes that are named at most.
 const CHANGES: usize = 3;
 

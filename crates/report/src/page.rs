@@ -44,7 +44,7 @@ enum SectionFold {
 /// A section: its id, its heading, what it has, and how much of that is seen at first.
 type Section = (&'static str, &'static str, Contents, SectionFold);
 
-/// Returns the sections, in their order: what is wrong, when, why; then what that rests on.
+/// Returns the sections, in their order: what is wrong, when, why, and what that rests on; then all else.
 fn sections(recordings: &[Recording<'_>], is_compared: bool) -> impl Iterator<Item = Section> {
     use Contents::{Each, Part, Whole};
     use SectionFold::{Evidence, Folded};
@@ -77,6 +77,8 @@ fn sections(recordings: &[Recording<'_>], is_compared: bool) -> impl Iterator<It
             Each(findings::section),
             SectionFold::Whole,
         ),
+        ("exits", "Exits", Each(exits::section), Evidence),
+        ("paths", "Paths", Each(paths::section), Evidence),
         (
             "quality",
             "Can the recording be trusted",
@@ -84,8 +86,6 @@ fn sections(recordings: &[Recording<'_>], is_compared: bool) -> impl Iterator<It
             Folded,
         ),
         ("vcpus", "Where the time went", Each(vcpus::section), Folded),
-        ("exits", "Exits", Each(exits::section), Evidence),
-        ("paths", "Paths", Each(paths::section), Evidence),
         ("sched", "Scheduling", Each(sched::section), Folded),
     ];
     // What only some texts have is no news where it is not there.
@@ -226,11 +226,7 @@ impl Page<'_> {
 
     /// Returns whether findings rest on what a section has.
     fn is_evidence(&self, section: &str) -> bool {
-        let findings = self
-            .recordings
-            .iter()
-            .flat_map(|one| &one.diagnosis.findings);
-        let mut evidence = findings.flat_map(|finding| &finding.evidence);
+        let mut evidence = self.recordings.iter().flat_map(Recording::evidence);
         evidence.any(|one| match section {
             "exits" => !one.rows.is_empty(),
             "paths" => !one.instances.is_empty(),

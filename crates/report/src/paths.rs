@@ -1,5 +1,7 @@
 //! Latency paths.
 
+use std::borrow::Cow;
+
 use ::paths::PathReport;
 use analysis::{PathExamples, Stats};
 use render::html::escape;
@@ -15,7 +17,7 @@ const GROUPS: usize = 4;
 /// Writes the section.
 pub(crate) fn section(recording: &Recording<'_>, out: &mut PageWriter) {
     let picture = recording.picture;
-    let (found, none): (Vec<&PathReport>, Vec<&PathReport>) = picture
+    let (mut found, none): (Vec<&PathReport>, Vec<&PathReport>) = picture
         .all_paths()
         .partition(|one| one.count > 0 || !one.dropped.is_empty());
     if found.is_empty() {
@@ -27,6 +29,8 @@ pub(crate) fn section(recording: &Recording<'_>, out: &mut PageWriter) {
         });
         return;
     }
+    // What findings rest on stands first.
+    found.sort_by_key(|report| !recording.rests_on_path(&report.name));
     for report in found {
         path(report, recording, out);
     }
@@ -41,20 +45,37 @@ pub(crate) fn section(recording: &Recording<'_>, out: &mut PageWriter) {
 
 fn path(report: &PathReport, recording: &Recording<'_>, out: &mut PageWriter) {
     let name = report.name.as_str();
-    out.heading(&match report.about.is_empty() {
+    let heading = match report.about.is_empty() {
         true => name.to_owned(),
         false => format!("{name}: {}", report.about),
-    });
+    };
+    // What a finding rests on is open, and short; who opens another one wants all of it.
+    let is_evidence = recording.rests_on_path(name);
+    out.part(&heading, is_evidence);
+    if report.count > 0 {
+        out.list(table::slow_sentences(report, recording.layout()));
+    }
+    let open = if is_evidence { "" } else { " open=\"\"" };
+    out.markup(&format!(
+        "<details class=\"more\"{open}><summary>Stages, distribution and instances of {}</summary>\n",
+        escape(name)
+    ));
+    numbers(report, recording, out);
+    out.markup("</details>\n");
+    out.end_part();
+}
+
+/// Writes the tables of a path, how its times are distributed, and a slow and a fast instance.
+fn numbers(report: &PathReport, recording: &Recording<'_>, out: &mut PageWriter) {
+    let name = report.name.as_str();
     let command = command(name, recording);
     let id = |what: &str| match what.is_empty() {
         true => format!("path-{name}"),
         false => format!("path-{name}-{what}"),
     };
-    let nanoseconds = recording.head.nanoseconds;
     if report.count > 0 {
-        out.list(table::slow_sentences(report, recording.layout()));
         if !report.stages.is_empty() {
-            out.markup(&waterfall::figure(report, nanoseconds));
+            out.markup(&waterfall::figure(report, recording.head.nanoseconds));
         }
         let caption = format!("{name}: stages");
         let label = TableLabel {
@@ -151,6 +172,7 @@ fn is_through_guests(name: &str, recording: &Recording<'_>) -> bool {
 /// A distribution as the script draws it.
 #[derive(Debug, Serialize)]
 struct Plot<'p> {
+    title: Cow<'p, str>,
     x_label: &'static str,
     y_label: &'static str,
     series: Vec<Line<'p>>,
@@ -191,8 +213,12 @@ fn distribution(
     let groups = report.groups.iter().filter(|one| one.stats.count() > 1);
     let groups = groups.take(GROUPS).map(|one| line(&one.label, &one.stats));
     let plot = Plot {
-        x_label: "share of instances",
-        y_label: "time",
+        title: render::neutral::name(&report.name),
+        x_label: "share of instances that took no longer",
+        y_label: match recording.head.nanoseconds {
+            true => "time (ns, us, ms, s; logarithmic)",
+            false => "time (ticks; logarithmic)",
+        },
         series: std::iter::once(line("all", &report.total))
             .chain(groups)
             .collect(),

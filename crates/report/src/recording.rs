@@ -3,7 +3,7 @@
 use analysis::{Origin, PathExamples, Picture, ProfileReport};
 use render::Layout;
 use render::info::{GuestRow, Head};
-use rules::Diagnosis;
+use rules::{Diagnosis, Evidence};
 
 use crate::Invocation;
 
@@ -55,6 +55,24 @@ impl Recording<'_> {
     /// Returns whether filters left out some of its events.
     pub(crate) fn is_filtered(&self) -> bool {
         !self.invocation.filters().is_empty()
+    }
+
+    /// Returns whether a finding rests on rows of a table of exits.
+    pub(crate) fn rests_on_exits(&self, table: &str) -> bool {
+        let mut rows = self.evidence().flat_map(|one| &one.rows);
+        rows.any(|row| row.table == table)
+    }
+
+    /// Returns whether a finding rests on instances of a path.
+    pub(crate) fn rests_on_path(&self, path: &str) -> bool {
+        let mut instances = self.evidence().flat_map(|one| &one.instances);
+        instances.any(|one| one.path == path)
+    }
+
+    /// Returns the evidence of all findings.
+    pub(crate) fn evidence(&self) -> impl Iterator<Item = &Evidence> {
+        let findings = self.diagnosis.findings.iter();
+        findings.flat_map(|finding| &finding.evidence)
     }
 
     /// Returns how its tables are laid out.

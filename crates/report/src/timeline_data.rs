@@ -5,26 +5,31 @@ All times are integers: the beginning is the recording's clock as decimal text, 
 numbers hold, and everything else is relative to it or to what stands before it, so that the text is small and
 compresses well. Lists are flat for the same reason. A cell is either a stretch, `gap, length, kind, what, behind, cpu`,
 or the sum of several, `gap, length, -n, count, kind1, ns1 .. kindN, nsN`, whose times add up to its length. Names are
-numbers in `names`. Marks of a path have the total from which on its instances are slow, where any are.
+numbers in `names`. Marks of a path have the total from which on its instances are slow, where any are, and some of its
+instances with their steps, `gap, cpu, from, to, step`: from whom a step comes and to whom it goes, among those who take
+part, as sequence diagrams have it.
 */
 
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use ::paths::PathReport;
+use ::paths::{InstanceReport, PathReport};
 use analysis::{
-    Cell, KINDS, LaneGroup, OUTSIDE, TimelineLane, TimelineMarks, TimelineReport, TimelineWindow,
+    Cell, KINDS, LaneGroup, OUTSIDE, PathExamples, TimelineLane, TimelineMarks, TimelineReport,
+    TimelineWindow,
 };
-use render::neutral;
+use render::{neutral, paths_instance};
 
 /// The version of the form.
 const VERSION: u32 = 1;
 
 /// Returns the data of a recording's timeline: `picture.timeline` of a picture that was asked for it, after
-/// `Input::details` has put what is of interest into it. `paths` are the picture's, which say what is slow.
+/// `Input::details` has put what is of interest into it. `paths` are the picture's, which say what is slow, and
+/// `examples` too, which have steps of instances.
 pub fn json<'p>(
     timeline: &TimelineReport,
     paths: impl IntoIterator<Item = &'p PathReport>,
+    examples: &[PathExamples],
 ) -> String {
     let slow = paths.into_iter().filter_map(|path| {
         let slow = path.slow.as_ref().filter(|slow| slow.count > 0)?;
@@ -48,7 +53,9 @@ pub fn json<'p>(
     });
     out.push_str(",\"marks\":");
     list(&mut out, &timeline.marks, |out, one| {
-        marks(out, one, slow.get(&one.id), timeline.begin);
+        let path = one.id.strip_prefix("path:");
+        let own = examples.iter().find(|one| path == Some(one.path.as_str()));
+        marks(out, one, (slow.get(&one.id), own), timeline.begin);
     });
     out.push_str(",\"windows\":");
     list(&mut out, &timeline.windows, |out, one| {
@@ -201,12 +208,20 @@ fn lane(out: &mut String, lane: &TimelineLane, begin: u64) {
     out.push_str("]}");
 }
 
-fn marks(out: &mut String, marks: &TimelineMarks, slow_ns: Option<&u64>, begin: u64) {
+fn marks(
+    out: &mut String,
+    marks: &TimelineMarks,
+    (slow_ns, examples): (Option<&u64>, Option<&PathExamples>),
+    begin: u64,
+) {
     out.push('{');
     member(out, "id", &marks.id);
     member(out, "label", &marks.label);
     if let Some(slow_ns) = slow_ns {
         let _ = write!(out, "\"slow_ns\":{slow_ns},");
+    }
+    if let Some(examples) = examples {
+        instances(out, examples, begin);
     }
     out.push_str("\"marks\":[");
     let mut at = begin;
@@ -226,6 +241,49 @@ fn marks(out: &mut String, marks: &TimelineMarks, slow_ns: Option<&u64>, begin: 
         );
     }
     out.push_str("]}");
+}
+
+/// Writes what instances of a path need: what their steps and those who take part are called, and the steps.
+fn instances(out: &mut String, examples: &PathExamples, begin: u64) {
+    let typical = examples.fast.iter();
+    let mut all: Vec<&InstanceReport> = examples.longest.iter().chain(typical).collect();
+    all.sort_by_key(|one| one.number);
+    all.dedup_by_key(|one| one.number);
+    let mut names: Vec<&str> = Vec::new();
+    let mut number = HashMap::new();
+    let mut number_of = |name| {
+        *number.entry(name).or_insert_with(|| {
+            names.push(name);
+            names.len() as i128 - 1
+        })
+    };
+    let mut steps = String::new();
+    list(&mut steps, all, |out, one| {
+        let parts = paths_instance::parts(one);
+        let first = one.steps.first().map_or(begin, |step| step.time);
+        let _ = write!(
+            out,
+            "{{\"number\":{},\"begin\":{},\"steps\":[",
+            one.number,
+            first.saturating_sub(begin)
+        );
+        let mut at = first;
+        for (step, place) in one.steps.iter().zip(0..) {
+            let (from, to) = paths_instance::arrow(one, place, &parts);
+            let gap = step.time.saturating_sub(at);
+            at = at.max(step.time);
+            // A guest's CPUs are none of the host's lanes.
+            let cpu = step.machine.as_ref().map_or(step.cpu, |_| -1);
+            let mut named = |part: usize| number_of(parts.get(part).copied().unwrap_or_default());
+            let (from, to) = (named(from), named(to));
+            let name = number_of(&step.name);
+            numbers(out, &[gap.into(), cpu.into(), from, to, name]);
+        }
+        out.push_str("]}");
+    });
+    out.push_str("\"step_names\":");
+    list(out, names, text);
+    let _ = write!(out, ",\"instances\":{steps},");
 }
 
 fn window(out: &mut String, window: &TimelineWindow, timeline: &TimelineReport) {
@@ -283,7 +341,8 @@ mod tests {
 
     #[test]
     fn nothing_is_a_document_too() {
-        let document: Value = serde_json::from_str(&json(&TimelineReport::default(), [])).unwrap();
+        let document: Value =
+            serde_json::from_str(&json(&TimelineReport::default(), [], &[])).unwrap();
         assert_eq!(document["version"], 1);
         assert_eq!(document["begin_ns"], "0");
         assert_eq!(document["names"], serde_json::json!(["", "…"]));
@@ -326,7 +385,7 @@ mod tests {
             ],
             more: 0,
         });
-        let text = json(&timeline, []);
+        let text = json(&timeline, [], &[]);
         assert!(!text.contains('\n') && !text.contains('\x1b') && !text.contains('\u{202e}'));
         let document: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(document["begin_ns"], (u64::MAX - 1000).to_string());

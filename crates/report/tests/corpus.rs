@@ -80,7 +80,7 @@ fn the_json_says_the_same() {
         let mut picture = taken.picture;
         details(&input, &mut picture);
         let timeline = picture.timeline.as_ref().expect("it was asked for");
-        let text = report::timeline_data::json(timeline, picture.all_paths());
+        let text = report::timeline_data::json(timeline, picture.all_paths(), &picture.examples);
         let document: Value = serde_json::from_str(&text).expect("JSON");
         let name = &case.name;
         failures.check(

@@ -227,6 +227,7 @@ fn page(timeline: bool) -> String {
         path: EVIL.to_owned(),
         slow: instance(),
         fast: Some(instance()),
+        longest: vec![instance()],
     }];
     let recording = Recording {
         name: EVIL,
@@ -280,7 +281,7 @@ fn evidence_links_to_its_times_threads_and_rows() {
     let page = page(true);
     for link in [
         "<a href=\"#t=443.990000000,444.100000000&amp;lane=tid-1700,tid-1705\">443.990000000 to 444.100000000</a>",
-        "<a href=\"#t=450.000000000,450.067000000&amp;lane=tid-1700,tid-1705\">",
+        "<a href=\"#t=450.000000000,450.067000000&amp;lane=tid-1700,tid-1705&amp;path=%3C%2Fscript%3E%3Cimg%20src%3Dx",
         "<a href=\"#row-exits-ioport-1\">ioport 0x3f8:POUT</a>",
         "<a href=\"#t=443.000000000,464.000000000&amp;lane=tid-1700\">show on timeline",
     ] {

@@ -33,6 +33,23 @@ export interface Lane {
   cells: Cells;
 }
 
+/** A step of an instance: when, on which CPU (-1 where that is none of the host's), from whom and to whom it goes, and what it is. */
+export interface Step {
+  time: number;
+  cpu: number;
+  from: string;
+  to: string;
+  name: string;
+}
+
+/** An instance of a path whose steps the page has. */
+export interface Instance {
+  number: number;
+  begin: number;
+  end: number;
+  steps: Step[];
+}
+
 /** A line of markers. */
 export interface Marks {
   id: string;
@@ -46,6 +63,7 @@ export interface Marks {
   what: Int32Array;
   /** From which time on they are slow; infinite where none is. */
   slow: number;
+  instances: Instance[];
 }
 
 /** A piece of the recording whose single events were kept. */
@@ -86,7 +104,7 @@ interface Written {
   names: string[];
   kinds: Kind[];
   lanes: { id: string; group: string; label: string; detail?: string; vm?: string; cells: number[] }[];
-  marks: { id: string; label: string; slow_ns?: number; marks: number[] }[];
+  marks: { id: string; label: string; slow_ns?: number; step_names?: string[]; instances?: { number: number; begin: number; steps: number[] }[]; marks: number[] }[];
   windows: { begin: number; end: number; why: string; events: number[] }[];
   without_lane?: number;
   notes: string[];
@@ -155,12 +173,27 @@ function cellsOf(written: readonly number[]): Cells {
   return cells;
 }
 
-function marksOf({ id, label, slow_ns, marks: written }: Written["marks"][number]): Marks {
+function instancesOf({ step_names: names, instances }: Written["marks"][number]): Instance[] {
+  const name = (at: number | undefined): string => names?.[at ?? -1] ?? "";
+  return (instances ?? []).map(({ number, begin, steps: written }) => {
+    const steps: Step[] = [];
+    let time = begin;
+    for (let at = 0; at + 4 < written.length; at += 5) {
+      const [gap = 0, cpu = -1, from, to, step] = written.slice(at, at + 5);
+      time += gap;
+      steps.push({ time, cpu, from: name(from), to: name(to), name: name(step) });
+    }
+    return { number, begin, end: time, steps };
+  });
+}
+
+function marksOf(line: Written["marks"][number]): Marks {
+  const { id, label, slow_ns, marks: written } = line;
   const count = Math.floor(written.length / 5);
   const column = (at: number): Float64Array => Float64Array.from({ length: count }, (_, i) => written[5 * i + at] as number);
   const begin = column(0);
   for (let i = 1; i < count; i++) begin[i] = (begin[i] as number) + (begin[i - 1] as number);
-  return { id, label, count, begin, length: column(1), of: column(2), max: column(3), what: Int32Array.from(column(4)), slow: slow_ns ?? Infinity };
+  return { id, label, count, begin, length: column(1), of: column(2), max: column(3), what: Int32Array.from(column(4)), slow: slow_ns ?? Infinity, instances: instancesOf(line) };
 }
 
 /** Those of a line of marks that are asked for. */

@@ -2,6 +2,7 @@
 
 import type { Data, Lane, Marks } from "./data.js";
 import { type Arrow, draw as drawArrows } from "./focus.js";
+import { draw as drawHops, type Hop } from "./stages.js";
 import type { Palette } from "./palette.js";
 import { Letters } from "./labels.js";
 import { box, fill, hatch, lane as drawLane, type Raster, tiled } from "./raster.js";
@@ -34,6 +35,8 @@ export interface Scene {
   cursor: Cursor | undefined;
   chosen: { line: number; index: number } | undefined;
   arrows: readonly Arrow[];
+  /** The way of the instance that is chosen. */
+  hops: readonly Hop[];
   /** The stretch of a CPU that somebody waited for. */
   waited: { row: Row; from: number; to: number } | undefined;
 }
@@ -323,6 +326,7 @@ export class Painter {
       context.strokeRect(x0, row.top - scroll + 0.5, Math.max(2, x1 - x0), row.height - 1);
     }
     drawArrows(context, scene.arrows, scroll, palette);
+    drawHops(context, scene.hops, scroll, palette);
     if (!cursor) return;
     context.lineWidth = 2;
     const x = view.x(cursor.time, width);

@@ -16,15 +16,35 @@ export interface Found {
 /** Places of each sort that are counted at most. */
 const MOST = 1000;
 
+/** The numbers of names that have a text, whatever its letters' case. */
+function namesWith(data: Data, wanted: string): Set<number> {
+  return new Set(data.names.flatMap((one, index) => (one.toLowerCase().includes(wanted) ? [index] : [])));
+}
+
+/** The longest stretch whose cause has a text; one of which the page has single events, where there is one. */
+export function example(data: Data, text: string): Found | undefined {
+  const matching = namesWith(data, text.toLowerCase());
+  let best: Found | undefined;
+  let most = [-1, -1];
+  data.lanes.forEach(({ cells, label }, lane) => {
+    for (let i = 0; matching.size > 0 && i < cells.count; i++) {
+      if ((cells.kind[i] as number) < 0 || !matching.has(cells.a[i] as number)) continue;
+      const [from, to] = [cells.begin[i] as number, cells.end[i] as number];
+      const isShown = data.windows.some((window) => window.begin <= from && window.end >= to && window.count > 0);
+      if (Number(isShown) < (most[0] ?? 0) || (Number(isShown) === most[0] && to - from <= (most[1] ?? 0))) continue;
+      most = [Number(isShown), to - from];
+      best = { text: `${label}: ${name(data, cells.a[i] as number)}, the longest${isShown ? " of which single events were kept" : ""}`, lane, from, to };
+    }
+  });
+  return best;
+}
+
 /** Finds a text, whatever its letters' case, in names of lanes, causes of stretches (the longest of each lane), marks and events. */
 export function find(data: Data, text: string): Found[] {
   const wanted = text.toLowerCase();
   const found: Found[] = [];
   if (wanted === "") return found;
-  const matching = new Set<number>();
-  data.names.forEach((one, index) => {
-    if (one.toLowerCase().includes(wanted)) matching.add(index);
-  });
+  const matching = namesWith(data, wanted);
   data.lanes.forEach((lane, index) => {
     if (`${lane.label} ${lane.detail} ${lane.id}`.toLowerCase().includes(wanted)) found.push({ text: `${lane.label}: ${lane.detail}`, lane: index });
   });

@@ -3,10 +3,11 @@
 
 import { make } from "../dom.js";
 import { duration } from "../format.js";
-import type { Data } from "./data.js";
+import type { Data, Instance } from "./data.js";
 import { type Meanwhile, meanwhile, panel } from "./meanwhile.js";
 import type { Palette } from "./palette.js";
-import type { Row } from "./rows.js";
+import { type Row, rowOf } from "./rows.js";
+import { instanceOf, stageTable } from "./stages.js";
 import { clock } from "./ticks.js";
 import type { View } from "./view.js";
 import { laneOf, laneOfCpu, type Wake, Wakes, wakeTexts } from "./wakes.js";
@@ -19,12 +20,14 @@ export class Focus {
   readonly element = make("div", { class: "tl-focus" });
   wakes: readonly Wake[] = [];
   waited: Meanwhile | undefined;
+  /** The instance whose way is drawn. */
+  instance: Instance | undefined;
   private all: Wakes | undefined;
 
-  /** `command` prints what the scheduler did, without a CPU and times. */
+  /** `command` prints what the scheduler did, without a CPU and times, or what paths are, without their names. */
   constructor(
     private readonly data: Data,
-    private readonly command: () => string,
+    private readonly command: (of: "sched" | "paths") => string,
   ) {}
 
   /** They are looked for when somebody asks first. */
@@ -36,14 +39,25 @@ export class Focus {
   clear(): void {
     this.wakes = [];
     this.waited = undefined;
+    this.instance = undefined;
     this.element.replaceChildren();
   }
 
   /** Explains an instance of a path; returns lines that say it. */
   mark(line: number, index: number): string[] {
     this.clear();
-    if (!this.data.marks[line]?.id.startsWith("path:")) return [];
-    return this.show(this.known.ofMark(line, index));
+    const marks = this.data.marks[line];
+    if (!marks?.id.startsWith("path:")) return [];
+    const lines = this.show(this.known.ofMark(line, index));
+    this.instance = instanceOf(marks, index);
+    if (!this.instance) return lines;
+    // Its own steps say more than the wake-ups among them.
+    this.wakes = [];
+    const base = this.command("paths");
+    const isPlain = /^[\w.-]+$/.test(marks.label);
+    const command = base && isPlain ? `${base} --path ${marks.label} --instance ${this.instance.number}` : "";
+    this.element.prepend(stageTable(this.data, marks, this.instance, command));
+    return [];
   }
 
   /** Explains a moment of a lane; returns lines that say it. */
@@ -55,7 +69,7 @@ export class Focus {
     const lines = this.show(this.known.ofMoment(lane, time));
     const { waited, data } = this;
     if (!waited) return lines;
-    const base = this.command();
+    const base = this.command("sched");
     const times = `${clock(data.begin, waited.from, data.nanoseconds)},${clock(data.begin, waited.to, data.nanoseconds)}`;
     this.element.prepend(panel(data, waited, base && waited.cpu >= 0 ? `${base} --cpu ${waited.cpu} --time ${times}` : ""));
     const ran = waited.runners.slice(0, NAMED).map(({ who, ns }) => `${who} ${duration(ns, data.nanoseconds)}`);
@@ -79,12 +93,6 @@ export class Focus {
     }
     return texts.slice(0, 1);
   }
-}
-
-/** The row that shows a lane: its own, or its folded group's. */
-export function rowOf(rows: readonly Row[], groups: readonly string[], lane: number): Row | undefined {
-  if (lane < 0) return undefined;
-  return rows.find((row) => row.type === "lane" && row.index === lane) ?? rows.find((row) => row.type === "group" && row.fold === groups[lane]);
 }
 
 /** An arrow: from the waker's row down or up to the row of who was woken, and on to where that one ran. */

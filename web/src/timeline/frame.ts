@@ -13,6 +13,7 @@ export interface Actions {
   link(): string;
   toSelection(): void;
   clear(): void;
+  foldVms(): void;
 }
 
 /** Keys, as the help lists them. */
@@ -41,10 +42,13 @@ export class Frame {
   readonly scroll = make("div", { class: "tl-scroll" });
   readonly status = make("p", { class: "tl-status", role: "status", "aria-live": "polite" }, "Point at something or choose a lane to read what it is.");
   readonly body = make("div", { class: "tl-frame" });
+  readonly keys = make("details", { class: "tl-keys" }, make("summary", {}, "Mouse and keys"));
   readonly tips: Tips;
+  private readonly vms = make("button", { type: "button" });
   readonly selectionTools = make("span", { class: "tl-selection", hidden: "" });
 
-  constructor(host: HTMLElement, actions: Actions, recording: number, hasSlow: boolean) {
+  constructor(host: HTMLElement, actions: Actions, recording: number, has: { slow: boolean; vms: boolean }) {
+    this.vms.addEventListener("click", () => actions.foldVms());
     const help = `timeline-keys-${recording}`;
     this.plot = make(
       "div",
@@ -64,18 +68,24 @@ export class Frame {
       button("Fit", () => actions.fit(), { title: "Show the whole recording (0)" }),
       button("◂ Mark", () => actions.mark(-1), { "aria-label": "Previous mark", title: "Previous mark (P)" }),
       button("Mark ▸", () => actions.mark(1), { "aria-label": "Next mark", title: "Next mark (N)" }),
-      ...(hasSlow ? [slow, slower] : []),
+      ...(has.slow ? [slow, slower] : []),
+      ...(has.vms ? [this.vms] : []),
       copier("Copy link", () => actions.link(), { class: "tl-link" }),
       this.selectionTools,
       this.range,
     );
     const list = make("dl");
     for (const [keys, what] of KEYS) list.append(make("dt", {}, keys), make("dd", {}, what));
-    const keys = make("details", { class: "tl-keys" }, make("summary", {}, "Mouse and keys"), list);
+    this.keys.append(list);
     const short = make("p", { class: "sr-only", id: help }, KEYS.map(([key, what]) => `${key}: ${what}.`).join(" "));
     this.scroll.append(this.labels, this.plot);
     this.tips = new Tips(this.body, this.plot);
     this.body.append(this.overview, this.ruler, this.scroll, this.tips.element);
-    host.append(this.tools, this.legend, this.status, this.body, keys, short);
+    host.append(this.tools, this.legend, this.status, this.body, short);
+  }
+
+  /** Says what the button of all VMs would do. */
+  vmsAre(folded: boolean): void {
+    this.vms.textContent = folded ? "Unfold VMs" : "Fold VMs";
   }
 }

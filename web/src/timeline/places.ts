@@ -15,7 +15,7 @@ export function rangeOf(place: Place, data: Data): [number, number] {
 }
 
 /** A link to what shows, as a fragment. */
-export function hashOf(data: Data, view: View, lanes: Iterable<number>, recording: number): string {
+export function hashOf(data: Data, view: View, lanes: Iterable<number>, vm: string, recording: number): string {
   const { begin, nanoseconds } = data;
   const unit = nanoseconds ? 1n : 1_000_000_000n;
   return format({
@@ -23,6 +23,8 @@ export function hashOf(data: Data, view: View, lanes: Iterable<number>, recordin
     to: (begin + BigInt(Math.ceil(view.to))) * unit,
     lanes: [...lanes].map((index) => data.lanes[index]?.id ?? ""),
     recording,
+    path: "",
+    vm,
     whole: !nanoseconds,
   });
 }

@@ -28,6 +28,11 @@ export function groupOfVm(vm: string): string {
   return `vm:${vm}`;
 }
 
+/** Whether a group is a VM's. */
+export function isVmGroup(group: string): boolean {
+  return group.startsWith("vm:");
+}
+
 /** The group of each lane: its VM; without one, what it is. What a guest did stands below its vCPU. */
 export function groupsOf(data: Data): string[] {
   let last = "vcpus";
@@ -42,13 +47,13 @@ export function groupsOf(data: Data): string[] {
 
 /** What is folded when a page opens: VMs, where there are many. */
 export function foldedAtFirst(data: Data): Set<string> {
-  const vms = new Set(groupsOf(data).filter((group) => group.startsWith("vm:")));
+  const vms = new Set(groupsOf(data).filter(isVmGroup));
   return vms.size > MOST_OPEN ? vms : new Set();
 }
 
 function title(data: Data, group: string, lanes: readonly number[]): { label: string; detail: string } {
   const count = (of: string): number => lanes.filter((index) => data.lanes[index]?.group === of).length;
-  if (!group.startsWith("vm:")) {
+  if (!isVmGroup(group)) {
     const own = group === "threads" && data.lanes.some((lane) => lane.vm !== "") ? "Other threads" : (TITLES[group] ?? group);
     return { label: `${own} (${count(group)})`, detail: "" };
   }
@@ -83,7 +88,7 @@ export function rows(data: Data, folded: ReadonlySet<string>, vm = ""): Row[] {
   const lanesOf = (group: string): number[] => data.lanes.flatMap((_, index) => (of[index] === group ? [index] : []));
   const left = data.withoutLane > 0 && vm === "";
   // VMs first, in the order of their first lanes; then what is of none.
-  const rank = (group: string): number => (group.startsWith("vm:") ? 0 : ["vcpus", "threads", "cpus"].indexOf(group) + 1);
+  const rank = (group: string): number => (isVmGroup(group) ? 0 : ["vcpus", "threads", "cpus"].indexOf(group) + 1);
   const groups = [...new Set([...of, ...(left ? ["threads"] : [])])].sort((a, b) => rank(a) - rank(b));
   for (const group of groups) {
     if (vm !== "" && group !== groupOfVm(vm) && group !== "cpus") continue;
@@ -104,6 +109,12 @@ export function rows(data: Data, folded: ReadonlySet<string>, vm = ""): Row[] {
     }
   }
   return out;
+}
+
+/** The row that shows a lane: its own, or its folded group's. */
+export function rowOf(rows: readonly Row[], groups: readonly string[], lane: number): Row | undefined {
+  if (lane < 0) return undefined;
+  return rows.find((row) => row.type === "lane" && row.index === lane) ?? rows.find((row) => row.type === "group" && row.fold === groups[lane]);
 }
 
 /** How high all rows are. */

@@ -48,6 +48,11 @@ export class Summary {
     }
     if (data.marks.some(isScatter)) this.paths = this.pathTable(recording);
     if (data.windows.some((window) => window.count > 0)) this.events = this.eventTable(recording);
+    if (this.element.childElementCount > 0) this.element.prepend(make("span", {}, "In what is shown:"));
+    if (data.notes.length > 0) {
+      const notes = data.notes.map((note) => make("p", { class: "note" }, note));
+      this.element.append(make("details", {}, make("summary", {}, "What is left out"), ...notes));
+    }
   }
 
   /** States that lanes have anywhere, so that columns stay where they are. */
@@ -61,9 +66,8 @@ export class Summary {
     return [...found].sort((a, b) => a - b);
   }
 
-  private folded(title: string, table: HTMLTableElement, isOpen: boolean): void {
-    const fold = make("details", isOpen ? { open: "" } : {}, make("summary", {}, title), table);
-    this.element.append(fold);
+  private folded(title: string, table: HTMLTableElement): void {
+    this.element.append(make("details", {}, make("summary", {}, title), table));
     equip(table);
   }
 
@@ -80,7 +84,7 @@ export class Summary {
       make("tbody"),
     );
     if (group === "vcpus") table.setAttribute("data-command", "trapline vcpus REC");
-    this.folded(`${TITLES[group] ?? group}: time by state in what is shown`, table, group === "vcpus" && lanes.length <= 8);
+    this.folded(`${TITLES[group] ?? group} by state`, table);
     return table;
   }
 
@@ -97,7 +101,7 @@ export class Summary {
       make("tbody"),
     );
     table.setAttribute("data-command", "trapline paths REC");
-    this.folded("Paths: instances that began in what is shown", table, false);
+    this.folded("Instances of paths", table);
     return table;
   }
 
@@ -135,7 +139,7 @@ export class Summary {
       ]),
       make("tbody"),
     );
-    this.folded("Single events in what is shown", table, false);
+    this.folded("Single events", table);
     const note = make("p", { class: "note" });
     table.closest("details")?.append(note);
     return { table, note };

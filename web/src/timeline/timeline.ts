@@ -1,6 +1,6 @@
 // A timeline: its data, what shows of it, and what was asked of it.
 
-import { all, eachFrame, make, replaceHash, settled, unfold } from "../dom.js";
+import { all, eachFrame, replaceHash, settled, unfold } from "../dom.js";
 import type { Place } from "../hash.js";
 import type { Data, Marks } from "./data.js";
 import { type Cursor, Painter, type Scene } from "./draw.js";
@@ -8,13 +8,15 @@ import { find, type Found } from "./find.js";
 import { arrows, Focus } from "./focus.js";
 import { Frame } from "./frame.js";
 import { Input } from "./input.js";
+import { act } from "./keys.js";
 import { fitLabels, makeLabel } from "./labels.js";
 import { legend } from "./legend.js";
 import { MarkList, markNear, marksOfVm } from "./marks.js";
 import { type Palette, palette } from "./palette.js";
-import { foldedAtFirst, groupOfVm, groupsOf, height, place, type Row, rowAt, rows } from "./rows.js";
+import { foldedAtFirst, groupOfVm, groupsOf, height, isVmGroup, place, type Row, rowAt, rows } from "./rows.js";
 import { hashOf, rangeOf, rangeText } from "./places.js";
 import { isSlow } from "./scatter.js";
+import { hops, lanesOf, markOf } from "./stages.js";
 import { Elsewhere, Overview, ruler, sized } from "./strip.js";
 import { commandOf, Summary } from "./summary.js";
 import { byState, cellAt, firstAbove, type Sums } from "./sums.js";
@@ -70,7 +72,7 @@ export class Timeline {
     this.marks = new MarkList(data);
     this.slow = new MarkList(data, isSlow);
     this.summary = new Summary(data, recording);
-    this.focus = new Focus(data, () => commandOf("sched", recording));
+    this.focus = new Focus(data, (of) => commandOf(of, recording));
     this.frame = new Frame(
       host,
       {
@@ -81,13 +83,14 @@ export class Timeline {
         link: () => this.link(),
         toSelection: () => this.toSelection(),
         clear: () => this.select(undefined),
+        foldVms: () => this.foldVms(),
       },
       recording,
-      this.slow.list.length > 0,
+      { slow: this.slow.list.length > 0, vms: new Set(this.groups.filter(isVmGroup)).size > 1 },
     );
     this.frame.body.after(this.focus.element);
+    this.summary.element.append(this.frame.keys);
     host.append(this.summary.element);
-    for (const note of data.notes) host.append(make("p", { class: "note" }, note));
     const input = new Input(this.frame.plot, this.frame.scroll, this.view, {
       moved: () => this.moved(),
       hover: (x, y) => this.hover(x, y),
@@ -95,7 +98,7 @@ export class Timeline {
       click: (x, y) => this.click(x, y),
       fit: () => this.fit(),
       selected: (from, to) => this.select([from, to]),
-      key: (pressed) => this.key(pressed),
+      key: (pressed) => act(this, pressed),
     });
     input.selects(this.frame.ruler, false);
     input.overview(this.frame.overview);
@@ -128,7 +131,7 @@ export class Timeline {
     this.settle();
   }
 
-  private zoom(factor: number): void {
+  zoom(factor: number): void {
     const { view, cursor } = this;
     const around = cursor && cursor.time >= view.from && cursor.time <= view.to ? cursor.time : (view.from + view.to) / 2;
     view.zoom(factor, around);
@@ -136,12 +139,12 @@ export class Timeline {
     this.shown();
   }
 
-  private fit(): void {
+  fit(): void {
     this.touched = true;
     this.setView(0, this.data.length);
   }
 
-  private pan(parts: number): void {
+  pan(parts: number): void {
     this.view.pan(parts);
     this.touched = true;
     this.shown();
@@ -167,28 +170,33 @@ export class Timeline {
   goto(place: Place): void {
     const { data } = this;
     const [from, to] = rangeOf(place, data);
-    const room = from === to ? Math.min(data.length / 20, 1e6) : 0;
+    // An instance's steps are at the ends of its time: they need room beside them.
+    const room = from === to ? Math.min(data.length / 20, 1e6) : place.path !== "" ? (to - from) / 25 : 0;
     this.marked = new Set(place.lanes.map((id) => data.lanes.findIndex((lane) => lane.id === id)).filter((index) => index >= 0));
-    this.reach(this.marked);
-    for (const index of this.marked) this.folded.delete(this.groups[index] ?? "");
+    const instance = place.path === "" ? undefined : markOf(data, from, to, place.path);
+    // Without lanes of its own a link to an instance leads to those that it goes over.
+    const lanes = this.marked.size > 0 ? this.marked : new Set(instance ? lanesOf(data, instance) : []);
+    this.reach(lanes);
+    for (const index of lanes) this.folded.delete(this.groups[index] ?? "");
     this.layout();
     this.setView(from - room, to + room);
-    const first = this.rows.findIndex((row) => row.type === "lane" && this.marked.has(row.index));
+    const first = this.rows.findIndex((row) => row.type === "lane" && lanes.has(row.index));
     // Near the top, below its group's name: the foot of the lanes may lie below the window.
     if (first >= 0) this.frame.scroll.scrollTop = (this.rows[first]?.top ?? 0) - 44;
     unfold(this.host);
-    // To the section's head, unless that is another recording's.
+    // An instance has its stages below the lanes. Else to the section's head, unless that is another recording's.
     const section = this.host.closest("section");
     const isFirst = section?.querySelector(".timeline") === this.host;
-    (section && isFirst ? section : this.host).scrollIntoView({ block: "start" });
+    (instance ? this.frame.body : section && isFirst ? section : this.host).scrollIntoView({ block: "start" });
     this.frame.plot.focus({ preventScroll: true });
-    const lanes = [...this.marked].map((index) => data.lanes[index]?.label).join(", ");
-    this.frame.status.textContent = `Shown: ${rangeText(this.data, this.view.from, this.view.to)}${lanes ? ` · ${lanes}` : ""}`;
+    if (instance) return this.chooseMark(instance.line, instance.index);
+    const names = [...this.marked].map((index) => data.lanes[index]?.label).join(", ");
+    this.frame.status.textContent = `Shown: ${rangeText(this.data, this.view.from, this.view.to)}${names ? ` · ${names}` : ""}`;
   }
 
   /** A link to what shows, as a fragment. */
   hash(): string {
-    return hashOf(this.data, this.view, this.marked, this.recording);
+    return hashOf(this.data, this.view, this.marked, this.vm, this.recording);
   }
 
   private link(): string {
@@ -204,6 +212,7 @@ export class Timeline {
       return makeLabel(this.data, row, this.folded.has(row.fold), isMarked, () => this.press(row, at));
     });
     this.frame.labels.replaceChildren(...made);
+    this.frame.vmsAre([...this.groups].filter(isVmGroup).every((group) => this.folded.has(group)));
     this.named();
     this.cursor = undefined;
     this.redraw();
@@ -224,6 +233,26 @@ export class Timeline {
     all("button[aria-expanded]", this.frame.labels)
       .find((one) => one.dataset["group"] === row.fold)
       ?.focus();
+  }
+
+  /** Chooses a mark, without going to where it is. */
+  private chooseMark(line: number, index: number): void {
+    this.chosen = { line, index };
+    if (this.folded.delete("marks")) this.layout();
+    this.cursor = { row: this.rows.findIndex((row) => row.type === "marks" && row.index === line), time: this.data.marks[line]?.begin[index] ?? 0 };
+    this.say(this.explained(this.cursor.row, this.cursor.time));
+    this.redraw();
+  }
+
+  /** Folds the lanes of all VMs, or unfolds them where all are folded. */
+  private foldVms(): void {
+    const vms = new Set(this.groups.filter(isVmGroup));
+    const isFolded = [...vms].every((group) => this.folded.has(group));
+    for (const group of vms) {
+      if (isFolded) this.folded.delete(group);
+      else this.folded.add(group);
+    }
+    this.layout();
   }
 
   private revealRow(index: number): void {
@@ -320,42 +349,10 @@ export class Timeline {
     this.choose(this.rows.indexOf(row), time);
   }
 
-  // Keys.
+  // What keys ask for.
 
-  private key({ key, shiftKey }: KeyboardEvent): boolean {
-    const step = shiftKey ? 0.5 : 0.125;
-    const { view, data } = this;
-    const actions: Record<string, () => void> = {
-      ArrowLeft: () => this.pan(-step),
-      ArrowRight: () => this.pan(step),
-      a: () => this.pan(-step),
-      d: () => this.pan(step),
-      w: () => this.zoom(1 / 1.5),
-      s: () => this.zoom(1.5),
-      "+": () => this.zoom(1 / 1.5),
-      "=": () => this.zoom(1 / 1.5),
-      "-": () => this.zoom(1.5),
-      "0": () => this.fit(),
-      Home: () => this.pan(-view.from / view.span),
-      End: () => this.pan((data.length - view.to) / view.span),
-      ArrowUp: () => this.step(-1),
-      ArrowDown: () => this.step(1),
-      ",": () => this.stretch(-1),
-      ".": () => this.stretch(1),
-      n: () => this.toMark(1),
-      p: () => this.toMark(-1),
-      j: () => this.toSlow(1),
-      k: () => this.toSlow(-1),
-      f: () => this.closer(),
-      Enter: () => this.closer(),
-      Escape: () => this.clear(),
-    };
-    const action = actions[key.length === 1 ? key.toLowerCase() : key];
-    action?.();
-    return action !== undefined;
-  }
-
-  private clear(): void {
+  /** Chooses nothing any more. */
+  clear(): void {
     this.cursor = undefined;
     this.chosen = undefined;
     this.focus.clear();
@@ -368,14 +365,14 @@ export class Timeline {
   }
 
   /** To the next row that says something. */
-  private step(by: number): void {
+  step(by: number): void {
     let at = this.cursor ? this.cursor.row + by : by > 0 ? 0 : this.rows.length - 1;
     while (this.rows[at]?.type === "group" && !this.folded.has(this.rows[at]?.fold ?? "")) at += by;
     if (this.rows[at]) this.choose(at, undefined, true);
   }
 
   /** To the stretch before or after the cursor, in its lane. */
-  private stretch(by: number): void {
+  stretch(by: number): void {
     if (!this.cursor) this.step(1);
     const row = this.rows[this.cursor?.row ?? -1];
     const lane = row?.type === "lane" ? this.data.lanes[row.index] : undefined;
@@ -397,7 +394,7 @@ export class Timeline {
   }
 
   /** Zooms to what is selected, or to the stretch or mark at the cursor. */
-  private closer(): void {
+  closer(): void {
     if (this.selection) return this.toSelection();
     const row = this.rows[this.cursor?.row ?? -1];
     if (!row || !this.cursor) return;
@@ -410,11 +407,11 @@ export class Timeline {
     this.setView(begin - room, end + room);
   }
 
-  private toMark(by: number): void {
+  toMark(by: number): void {
     this.along(this.marks, "mark", by);
   }
 
-  private toSlow(by: number): void {
+  toSlow(by: number): void {
     this.along(this.slow, "slow instance", by);
   }
 
@@ -459,9 +456,10 @@ export class Timeline {
     this.setView(middle - span / 2, middle + span / 2);
   }
 
-  /** Shows one VM alone, with the CPUs that all share; all of them where it is "". */
+  /** Shows one VM alone, with the CPUs that all share; all of them where it is "". A copied link says so. */
   only(vm: string): void {
     if (vm === this.vm) return;
+    this.touched = true;
     this.vm = vm;
     this.data.marks = marksOfVm(this.data, this.allMarks, vm);
     this.marks = new MarkList(this.data);
@@ -580,6 +578,7 @@ export class Timeline {
       cursor: this.cursor,
       chosen: this.chosen,
       arrows: arrows(data, this.focus.wakes, this.rows, this.groups, view, width),
+      hops: hops(data, this.focus.instance, this.rows, this.groups, view, width),
       waited: this.focus.cpuIn(this.rows, this.groups),
     };
     if (context) this.painter.draw(context, scene);

@@ -167,6 +167,11 @@ impl ProfileReport {
         })
     }
 
+    /// Returns whether a stack that is shown has a frame: waits may all be without one.
+    pub fn has_frames(&self) -> bool {
+        self.shown().samples > self.without_stack.samples
+    }
+
     /// Returns the functions that were sampled, heaviest first.
     pub fn functions(&self) -> Vec<FunctionWeight> {
         self.stacks.functions()

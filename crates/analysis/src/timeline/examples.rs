@@ -1,10 +1,13 @@
 //! Examples of instances of paths: the slowest, and one near the median, which is known at the end only. So one of each
-//! size is kept: sizes grow by an eighth of a power of two, and the first instance of a size stands for it.
+//! size is kept: sizes grow by an eighth of a power of two, and the first instance of a size stands for it. Beside them
+//! the longest ones, whose steps the page's timeline shows.
 
 use paths::{AccessNamer, CompletedInstance, InstanceReport, Paths};
 
 /// Sizes to a power of two.
 const SUB: u32 = 3;
+/// Instances of a path whose steps are kept, the longest.
+const LONGEST: usize = 24;
 
 /// A slow and a typical instance of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,12 +18,15 @@ pub struct PathExamples {
     pub slow: InstanceReport,
     /// One that took about the median; `None` where there is no other instance.
     pub fast: Option<InstanceReport>,
+    /// Some of the slowest, the slowest first.
+    pub longest: Vec<InstanceReport>,
 }
 
 /// Examples of one path.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Examples {
-    slowest: Option<(u64, CompletedInstance)>,
+    /// The longest, in the order of their lengths, the longest first; of equal ones the first.
+    longest: Vec<(u64, CompletedInstance)>,
     /// By size.
     sizes: Vec<Option<(u64, CompletedInstance)>>,
 }
@@ -53,9 +59,16 @@ impl Examples {
         if let Some(free @ None) = self.sizes.get_mut(at) {
             *free = Some((ns, one.clone()));
         }
-        if self.slowest.as_ref().is_none_or(|(most, _)| *most < ns) {
-            self.slowest = Some((ns, one.clone()));
+        let place = self.longest.partition_point(|(length, _)| *length >= ns);
+        if place < LONGEST {
+            self.longest.truncate(LONGEST - 1);
+            self.longest.insert(place, (ns, one.clone()));
         }
+    }
+
+    /// Returns the slowest, with how long it took.
+    fn slowest(&self) -> Option<&(u64, CompletedInstance)> {
+        self.longest.first()
     }
 
     /// Returns them as text. `median_ns` is what instances took.
@@ -66,7 +79,7 @@ impl Examples {
         names: AccessNamer<'_>,
         median_ns: u64,
     ) -> Option<PathExamples> {
-        let (_, slowest) = self.slowest.as_ref()?;
+        let (_, slowest) = self.slowest()?;
         let others = self.sizes.iter().flatten();
         let others = others.filter(|(_, one)| one.number != slowest.number);
         let typical = others.min_by_key(|(ns, one)| (ns.abs_diff(median_ns), one.number));
@@ -75,6 +88,9 @@ impl Examples {
             path: slow.path.clone(),
             slow,
             fast: typical.map(|(_, one)| paths.describe(one, machine, names)),
+            longest: (self.longest.iter())
+                .map(|(_, one)| paths.describe(one, machine, names))
+                .collect(),
         })
     }
 }
@@ -120,8 +136,11 @@ mod tests {
                 subject: None,
             });
         }
-        let (ns, slowest) = examples.slowest.as_ref().unwrap();
+        let (ns, slowest) = examples.slowest().unwrap();
         assert_eq!((*ns, slowest.number), (11_000, 1000));
+        let longest: Vec<u64> = examples.longest.iter().map(|(ns, _)| *ns).collect();
+        let known: Vec<u64> = (0..LONGEST as u64).map(|at| 11_000 - 10 * at).collect();
+        assert_eq!(longest, known);
         let kept: Vec<u64> = examples.sizes.iter().flatten().map(|(ns, _)| *ns).collect();
         assert!(
             kept.len() < 8 && kept.iter().any(|ns| ns.abs_diff(1_003) < 10),

@@ -223,9 +223,10 @@ impl Browser {
         self.run("window.dispatchEvent(new Event('beforeprint'))");
     }
 
-    /// Gives the page a width that no window can have.
-    pub(crate) fn narrow(&self, width: u32) {
-        let size = json!({"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": false});
+    /// Gives the page a size, which may be one that no window can have.
+    pub(crate) fn resize(&self, width: u32, height: u32) {
+        let size =
+            json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});
         let command = json!({"cmd": "Emulation.setDeviceMetricsOverride", "params": size});
         self.post("/goog/cdp/execute", &command);
     }

@@ -6,11 +6,11 @@ use serde_json::Value;
 
 use crate::common::browser::Browser;
 use crate::common::page::Page;
-use crate::common::{Failures, cases};
+use crate::common::{Failures, cases, file};
 
 /// In their order; what a recording has nothing of is left out, with its reason in the last one.
 const SECTIONS: [&str; 13] = [
-    "overview", "timeline", "findings", "quality", "vcpus", "exits", "paths", "sched", "irqs",
+    "overview", "timeline", "findings", "exits", "paths", "quality", "vcpus", "sched", "irqs",
     "flame", "compare", "commands", "absent",
 ];
 /// What each page has.
@@ -79,4 +79,20 @@ fn a_page_opens_in_a_browser_and_asks_for_nothing() {
         failures.equal("complaints", &browser.complaints(), &Vec::new());
     }
     failures.finish(6);
+}
+
+/// Waits without a stack make no flame graph: the section is left out, with its reason.
+#[test]
+fn flame_graphs_are_of_stacks_with_frames() {
+    for (name, has_frames) in [
+        ("x86/ipi-default/trace-cmd.pingpong.txt.gz", false),
+        ("x86/flame-iperf3/l1.perf.data.zst", true),
+    ] {
+        let (_, page) = Page::of(&[&file(name)], &[]);
+        let page = page.expect("a page");
+        let has = |id: &str| page.xml.contains(&format!("<section id=\"{id}\">"));
+        assert_eq!(has("flame"), has_frames, "{name}");
+        let reason = "<li>Flame graphs: There are no samples with stacks";
+        assert_eq!(page.xml.contains(reason), !has_frames, "{name}");
+    }
 }

@@ -8,7 +8,7 @@ use crate::common::note;
 
 /// Zooms in frame by frame from all of a recording to a point of it; ends with how long each frame took to draw, and
 /// how long after the one before it came.
-const ZOOM: &str = "const done = arguments[arguments.length - 1];
+pub(crate) const ZOOM: &str = "const done = arguments[arguments.length - 1];
     const timeline = trapline.timelines[0];
     const whole = timeline.data.length;
     const [drawn, frames] = [[], []];
@@ -26,7 +26,7 @@ const ZOOM: &str = "const done = arguments[arguments.length - 1];
     requestAnimationFrame(step);";
 
 /// Says how long frames took.
-fn reported(times: &Value) -> String {
+pub(crate) fn reported(times: &Value) -> String {
     let times = times.as_array().unwrap().iter();
     let mut times: Vec<f64> = times.filter_map(Value::as_f64).collect();
     times.sort_by(f64::total_cmp);

@@ -162,7 +162,7 @@ impl InstanceSlices {
             let chain = path.chains.get(one.chain);
             let title = chain.and_then(|chain| chain.steps.get(usize::from(reached.step)));
             let flow = (flow, at + 1 == one.reached.len());
-            let thread = thread_of(reached, scene.machine, (tracks, packets));
+            let thread = tracks.thread(reached.does(), scene.machine, packets);
             let number = (paths, one.number);
             step(reached, title, number, (thread, flow), packets);
         }
@@ -223,19 +223,6 @@ fn begin(
         flow: Some((flow, false)),
         ..TrackEvent::new(time, track, PacketKind::Begin)
     });
-}
-
-/// Returns the track of who made a step: of a switch that is the task that gets the CPU.
-fn thread_of(
-    reached: &ReachedStep,
-    machine: &Machine,
-    (tracks, packets): (&mut Tracks, &mut Packets),
-) -> u64 {
-    let slot = match reached.task {
-        Some(task) if reached.switch => task,
-        _ => reached.thread,
-    };
-    tracks.thread(slot, machine, packets)
 }
 
 /// Adds a step.

@@ -25,6 +25,21 @@ pub struct ReachedStep {
     pub switch: bool,
 }
 
+impl ReachedStep {
+    /// Returns the slot of who does it: the thread, or of a switch the task that gets the CPU.
+    pub fn does(&self) -> u32 {
+        match self.task {
+            Some(task) if self.switch => task,
+            _ => self.thread,
+        }
+    }
+
+    /// Returns the slot of who is woken by it.
+    pub fn wakes(&self) -> Option<u32> {
+        self.task.filter(|_| !self.switch)
+    }
+}
+
 /// An instance.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LiveInstance {

@@ -78,14 +78,8 @@ impl Paths {
             cpu: reached.cpu,
             tid: words.tid(reached.thread),
             thread: words.task(reached.thread),
-            does: words.task(match reached.task {
-                Some(task) if reached.switch => task,
-                _ => reached.thread,
-            }),
-            to: reached
-                .task
-                .filter(|_| !reached.switch)
-                .map(|task| words.task(task)),
+            does: words.task(reached.does()),
+            to: reached.wakes().map(|task| words.task(task)),
         });
         InstanceReport {
             path: path.name.clone(),

@@ -101,7 +101,9 @@ pub(super) fn write(
 
 /// Returns what a part's page is made of.
 fn recording(part: &Part) -> Recording<'_> {
-    let flames = part.flames.iter().map(|flame| Flame {
+    // A graph of waits without stacks would say no more than the tables of the scheduler.
+    let with_frames = part.flames.iter().filter(|one| one.report.has_frames());
+    let flames = with_frames.map(|flame| Flame {
         report: &flame.report,
         notes: flame.doubts.texts(),
         guests: &flame.guests,
@@ -114,7 +116,9 @@ fn recording(part: &Part) -> Recording<'_> {
         diagnosis: &part.diagnosis,
         guests: &part.guests,
         flames: flames.collect(),
-        timeline: timeline.map(|timeline| timeline_data::json(timeline, part.picture.all_paths())),
+        timeline: timeline.map(|timeline| {
+            timeline_data::json(timeline, part.picture.all_paths(), &part.picture.examples)
+        }),
         examples: &part.picture.examples,
         invocation: part.invocation.clone(),
         headline: part.headline(),
