@@ -240,7 +240,7 @@ fn page(picture: &Picture, flames: &[RecordingStacks], diagnosis: &Diagnosis) {
         guests: &flame.guests,
     });
     let timeline = picture.timeline.as_ref();
-    let timeline = timeline.map(|timeline| timeline_data::json(timeline, picture.all_paths()));
+    let timeline = timeline.map(|timeline| timeline_data::json(timeline, picture.all_paths(), &[]));
     if let Some(json) = &timeline {
         numbers(&serde_json::from_str(json).expect("JSON"));
     }
