@@ -102,12 +102,13 @@ export function start(): void {
     const host = make("div", { class: "plot-area", role: "img", "aria-label": label });
     data.after(host);
     const unit = figure.getAttribute("data-unit");
-    let plot = draw(host, unit, written);
+    // Nothing is drawn while it is folded away.
+    let plot: uPlot | undefined;
     const again = (): void => {
-      plot.destroy();
+      plot?.destroy();
       plot = draw(host, unit, written);
     };
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", again);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => plot && again());
     window.addEventListener("beforeprint", () => {
       document.documentElement.classList.add("printing");
       again();
@@ -117,7 +118,9 @@ export function start(): void {
       again();
     });
     new ResizeObserver(() => {
-      if (host.clientWidth > 0 && Math.abs(host.clientWidth - plot.width) > 1) plot.setSize({ width: host.clientWidth, height: HEIGHT });
+      if (host.clientWidth <= 0) return;
+      if (!plot) again();
+      else if (Math.abs(host.clientWidth - plot.width) > 1) plot.setSize({ width: host.clientWidth, height: HEIGHT });
     }).observe(figure);
   }
 }

@@ -131,7 +131,7 @@ export function equip(table: HTMLTableElement): void {
   box.before(tools);
   sortable(table);
   columns.equip(table, headsOf(table), box, tools);
-  const wider = make("span", { class: "wider" }, "scroll sideways for more columns →");
+  const wider = make("span", { class: "wider", hidden: "" }, "scroll sideways for more columns →");
   tools.append(wider);
   watch(box, wider);
 }
@@ -145,8 +145,8 @@ function watch(box: HTMLElement, wider: HTMLElement): void {
     box.classList.toggle("more-left", box.scrollLeft > 1);
   };
   box.addEventListener("scroll", look, { passive: true });
+  // It looks at first too, but at all tables together: each look by itself would lay the page out again.
   new ResizeObserver(look).observe(box);
-  look();
 }
 
 /** Gives every table of the page its buttons. */

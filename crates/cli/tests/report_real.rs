@@ -285,6 +285,10 @@ fn plots_say_which_path_and_which_unit() {
         return;
     };
     page.browser.run(OPEN);
+    // They are drawn once they show.
+    page.browser.wait(
+        "return [...document.querySelectorAll('#paths figure.plot')].every(plot => plot.querySelector('.u-title'))",
+    );
     let plots = "return [...document.querySelectorAll('#paths figure.plot')].map(plot => {
         const path = plot.closest('.part').querySelector('h3').textContent.split(':')[0];
         const { y_label: label } = JSON.parse(plot.querySelector('script').textContent);
