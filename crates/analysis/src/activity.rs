@@ -82,6 +82,12 @@ impl Activity {
         }
     }
 
+    /// Returns when the newest event was, of those that no lost ones of their CPU followed.
+    pub fn newest(&self) -> Option<u64> {
+        let followed = self.last.iter().copied().chain(self.pauses.last());
+        followed.flatten().max()
+    }
+
     /// Returns the longest time without an event of a CPU within a time, in nanoseconds; of the latest that were
     /// 20 ms or longer, up to the end of that time. What comes behind that is the same to it.
     pub fn silence_ns(&self, cpu: i32, from: u64, to: u64) -> u64 {

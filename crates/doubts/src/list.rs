@@ -252,6 +252,12 @@ doubt_list! {
     ClockTicks = "clock-ticks", Warning, [All]
         => "The recording's clock counts ticks of unknown length: times are in ticks, in fields that end in _ticks, \
              and fields that end in _ns are empty.";
+    /// The clock says a time at which nobody records: it was set wrong, or time stamps are damaged.
+    ClockImplausible { clock: String, says: String } = "clock-implausible", Warning, [All]
+        => format!(
+            "The clock{clock} says that {says}: it was set wrong, or time stamps are damaged. Times that the recording \
+            prints are wrong, and durations may be."
+        );
     /// Which vCPU is of which VM is a guess.
     VmsGuessed { vms: String } = "vms-guessed", Warning, [Vms]
         => format!(

@@ -42,6 +42,7 @@ mod counters;
 mod definition;
 mod details;
 mod device_names;
+mod doubted_clock;
 mod error;
 mod event_printer;
 mod filter_targets;

@@ -10,6 +10,7 @@ use doubts::{AnswerScope, Concern, Concerns, Doubt, DoubtKind, Doubts};
 use event::{EventAccounting, Kind, Quality, Sink};
 use source::WalkOutcome;
 
+use crate::doubted_clock;
 use crate::window::FilterPasses;
 use crate::{Guest, GuestClock, GuestPairing, OpenRecording};
 
@@ -276,6 +277,10 @@ impl<'q> RecordingQuestion<'q> {
         let opened = self.opened;
         if !opened.nanoseconds() {
             doubts.raise(DoubtKind::ClockTicks);
+        }
+        let newest = walked.counts.span().map(|(_, end)| end);
+        if let Some(newest) = newest.max(walked.activity.newest()) {
+            doubts.extend(doubted_clock::doubt(opened.header(), newest));
         }
         let chosen = opened.threads.as_ref();
         let mut vms = match (&opened.found_vms(), chosen) {

@@ -2,6 +2,7 @@
 
 mod accounted;
 mod deferred_stacks;
+mod doubted_clock;
 mod folded_stacks;
 mod guest_pictures;
 mod guest_stacks;

@@ -8,6 +8,7 @@ mod writer;
 mod crafted;
 mod cut_meanwhile;
 mod evidence;
+mod growth;
 mod mutations;
 mod own_clock;
 mod packed;

@@ -160,8 +160,9 @@ impl Stats {
             return;
         }
         self.squares = self.squares.wrapping_add(other.squares);
-        self.count += other.count;
-        self.total += other.total;
+        // Rows of a printed table may say any number.
+        self.count = self.count.saturating_add(other.count);
+        self.total = self.total.saturating_add(other.total);
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
         let (mine, theirs) = (self.durations.exact(), other.durations.exact());
@@ -339,6 +340,14 @@ fn middle_of(index: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Rows that somebody printed may say that there were as many as a number holds.
+    #[test]
+    fn sums_of_printed_rows_end_at_the_highest_number() {
+        let mut stats = Stats::of_sums(u64::MAX - 1, 5, 1, 2, 0.0);
+        stats.merge(&Stats::of_sums(3, 6, 1, 2, 0.0));
+        assert_eq!((stats.count(), stats.total()), (u64::MAX, 11));
+    }
 
     #[test]
     fn few_durations_have_exact_percentiles() {

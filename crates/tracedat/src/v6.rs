@@ -23,6 +23,14 @@ impl<'a> TraceDat<'a> {
         }
     }
 
+    /// Says that there are more instances than are read, if there are.
+    fn note_beyond(&mut self, announced: &[AnnouncedBuffer]) {
+        if let Some(first) = announced.get(MAX_INSTANCES) {
+            let what = format!("more than {MAX_INSTANCES} instances: the others are not read");
+            self.note(first.offset, what);
+        }
+    }
+
     fn read_v6_header(
         &mut self,
         cursor: &mut Cursor<'a>,
@@ -71,10 +79,7 @@ impl<'a> TraceDat<'a> {
         });
         // Each CPU takes 16 bytes of a file that is sound; lists that overlap could multiply.
         let mut left = self.data.len() / 16;
-        if let Some(first) = announced.get(MAX_INSTANCES) {
-            let what = format!("more than {MAX_INSTANCES} instances: the others are not read");
-            self.note(first.offset, what);
-        }
+        self.note_beyond(&announced);
         for mut instance in announced.into_iter().take(MAX_INSTANCES) {
             self.places.lists.push(CpuList {
                 name: instance.buffer.name.clone(),

@@ -5,7 +5,8 @@ use super::draw::Draw;
 const BEGIN: &str = "<domain type='kvm'>\n  <name>web</name>\n  <memory unit='KiB'>4194304</memory>\n  \
     <vcpu placement='static'>4</vcpu>\n  <iothreads>1</iothreads>\n  <cputune>\n\
     \x20   <vcpupin vcpu='0' cpuset='2'/>\n\
-    \x20   <emulatorpin cpuset='0-1'/>\n  </cputune>\n  <os><type arch='x86_64' machine='pc-q35-7.2'>hvm</type></os>\n  \
+    \x20   <emulatorpin cpuset='0-1'/>\n  </cputune>\n\
+    \x20 <os><type arch='x86_64' machine='pc-q35-7.2'>hvm</type></os>\n  \
     <features><acpi/><apic/><hyperv><relaxed state='on'/><spinlocks state='on' retries='8191'/></hyperv></features>\n  \
     <cpu mode='host-passthrough'><topology sockets='1' dies='1' cores='2' threads='2'/><numa><cell id='0' cpus='0-3' \
     memory='4194304'/></numa></cpu>\n  <clock offset='utc'><timer name='hpet' present='yes'/></clock>\n  <devices>\n\

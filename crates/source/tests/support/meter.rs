@@ -8,6 +8,8 @@ thread_local! {
     /// another gives back would be counted wrongly; a case is read by one thread from beginning to end.
     static NOW: Cell<isize> = const { Cell::new(0) };
     static MOST: Cell<isize> = const { Cell::new(0) };
+    /// Bytes that this thread has asked for, whether it has given them back or not.
+    static ASKED: Cell<u64> = const { Cell::new(0) };
 }
 
 /// The system's allocator, with a count.
@@ -21,6 +23,8 @@ impl Meter {
         // While a thread ends its counters may be gone; nobody looks at them then.
         let _ = NOW.try_with(|now| {
             now.set(now.get() + bytes);
+            let more = u64::try_from(bytes).unwrap_or(0);
+            let _ = ASKED.try_with(|asked| asked.set(asked.get() + more));
             let _ = MOST.try_with(|most| most.set(most.get().max(now.get())));
         });
     }
@@ -63,4 +67,11 @@ pub(crate) fn peak(work: impl FnOnce()) -> usize {
     MOST.set(before);
     work();
     usize::try_from(MOST.get() - before).unwrap_or(0)
+}
+
+/// Runs `work` and returns how many bytes it asked for, all together.
+pub(crate) fn asked(work: impl FnOnce()) -> u64 {
+    let before = ASKED.get();
+    work();
+    ASKED.get() - before
 }
