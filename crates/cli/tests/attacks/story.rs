@@ -325,9 +325,8 @@ impl StoryEvent {
         put(0, 2, kind.id.into());
         put(4, 4, self.tid.into());
         for (field, value) in kind.fields.iter().zip(&self.values) {
-            match field.size {
-                size @ (1 | 2 | 4 | 8) => put(field.offset, size, *value),
-                _ => {}
+            if let size @ (1 | 2 | 4 | 8) = field.size {
+                put(field.offset, size, *value);
             }
         }
         for field in &kind.fields {

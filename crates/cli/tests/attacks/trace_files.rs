@@ -5,7 +5,6 @@ use super::perf_files::{printk, saved_names, symbols};
 use super::story::Story;
 
 #[path = "../../../tracedat/tests/writer/mod.rs"]
-#[allow(dead_code, reason = "it is written for other tests")]
 mod writer;
 
 use writer::{BufferSpec, FileSpec, Machine, Pack, Page};
