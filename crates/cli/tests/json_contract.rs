@@ -17,13 +17,16 @@ const QUALITY: [&str; 5] = [
     "doubts",
     "accounted",
 ];
-const INFO: [&str; 8] = [
+const INFO: [&str; 11] = [
     "format",
     "arch",
     "kernel",
     "cpus",
     "start_ns",
     "duration_ns",
+    "host",
+    "started_unix_ns",
+    "time_source",
     "events",
     "vms",
 ];

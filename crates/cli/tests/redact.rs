@@ -19,7 +19,7 @@ fn numbers(value: &Value) -> Value {
         Value::Object(object) => {
             let object = object
                 .iter()
-                .filter(|(name, _)| !["inputs", "quality"].contains(&name.as_str()));
+                .filter(|(name, _)| !["inputs", "quality", "host"].contains(&name.as_str()));
             Value::from_iter(object.map(|(name, value)| (name.clone(), numbers(value))))
         }
         other => other.clone(),

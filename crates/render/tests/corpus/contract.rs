@@ -12,13 +12,16 @@ use serde_json::Value;
 
 /// How many fields every document begins with: version, form, command, inputs, quality.
 const ENVELOPE: usize = 5;
-const INFO: [&str; 8] = [
+const INFO: [&str; 11] = [
     "format",
     "arch",
     "kernel",
     "cpus",
     "start_ns",
     "duration_ns",
+    "host",
+    "started_unix_ns",
+    "time_source",
     "events",
     "vms",
 ];
@@ -98,6 +101,15 @@ fn info_types(failures: &mut Failures, what: &str, info: &Value) {
         (
             "duration_ns",
             is_optional(&info["duration_ns"], Value::is_u64),
+        ),
+        ("host", is_optional(&info["host"], Value::is_string)),
+        (
+            "started_unix_ns",
+            is_optional(&info["started_unix_ns"], Value::is_u64),
+        ),
+        (
+            "time_source",
+            info["time_source"].is_string() == info["started_unix_ns"].is_u64(),
         ),
     ] {
         failures.check(holds, || format!("{what}: {field} is {}", info[field]));
