@@ -249,8 +249,19 @@ fn the_other_tools_command_prints_the_same() {
         .lines()
         .find_map(|line| line.strip_prefix("# the same number: "));
     let command = command.expect("perf has such a table");
-    let name = path.strip_suffix(".zst").expect("a packed file");
-    assert_eq!(command, format!("perf kvm -i {name} stat report"));
+    let bare = path.strip_suffix(".zst").expect("a packed file");
+    assert_eq!(command, format!("perf kvm -i {bare} stat report"));
+    // It prints no percentiles, and no sum of a row.
+    for column in ["p99", "time"] {
+        let text = explained(&path, &["exits", "hlt", column]);
+        assert!(text.contains("No other tool"), "{column}: {text}");
+    }
+    // On arm64 it times the guest, and counts the same.
+    let arm64 = name(&file("arm64/virtio-mmio/boot1/perf.data.guest.zst"));
+    let document = document(&["exits", "--json", &arm64]);
+    let key = document["rows"][0]["key"].as_str().expect("a row");
+    assert!(explained(&arm64, &["exits", key]).contains("# the same number: perf kvm"));
+    assert!(explained(&arm64, &["exits", key, "mean"]).contains("No other tool"));
     // With a filter no other tool has it.
     let filtered = explained(&path, &["exits", "hlt", "--vcpu", "0"]);
     assert!(filtered.contains("No other tool"), "{filtered}");

@@ -5,7 +5,7 @@ use analysis::{
     Study, VcpuRow, Vcpus, VcpusReport,
 };
 use anyhow::{Result, bail};
-use event::{Event, Kind, NONE, Quality};
+use event::{Event, Isa, Kind, NONE, Quality};
 use model::State;
 use paths::Paths;
 use render::spans::state_name;
@@ -261,7 +261,14 @@ pub(super) fn exits(recording: &OpenRecording<'_>, cell: CellName<'_>) -> Result
     let without_events = counted.saturating_sub(parts.sum.count);
     choose(&mut parts, column);
     let (events, what) = exit_events(table, &key, from_exits);
-    let perf = recording.reader().is_perf() && !cell.filtered;
+    // perf prints neither sums of a row nor percentiles, on arm64 it times the guest and not the exit, and of accesses
+    // it takes nothing from the exits themselves.
+    let of_perf = match column {
+        "count" => true,
+        "mean" | "min" | "max" => shared.get().isa() != Some(Isa::Arm64),
+        _ => false,
+    };
+    let perf = recording.reader().is_perf() && !cell.filtered && !from_exits && of_perf;
     Ok(FoundCell {
         row: key,
         column: column.to_owned(),
@@ -354,7 +361,7 @@ pub(super) fn sched(recording: &OpenRecording<'_>, cell: CellName<'_>) -> Result
         rule: vec![rule.to_owned()],
         elsewhere: (perf && known).then(|| {
             format!(
-                "perf sched latency -p -i {}",
+                "perf sched latency -p -i {} (perf up to 6.8)",
                 super::unpacked(recording.name())
             )
         }),
