@@ -2,8 +2,6 @@
 
 use analysis::{ExitRow, ExitTable};
 
-use words::duration::seconds_us;
-
 use crate::evidence::{Evidence, Ns, Of, ShowCommand, says};
 use crate::{Base, Case, Finding, FindingCost, TimeWindow, Verdict};
 
@@ -92,15 +90,11 @@ impl Case<'_> {
     /// Returns the command that shows what happened in a time.
     pub(crate) fn command(&self, from: u64, to: u64) -> ShowCommand {
         let name = self.picture.names.first().map_or("REC", String::as_str);
-        let command = format!(
-            "trapline events {name} --time {},{}",
-            seconds_us(from / 1_000),
-            seconds_us(to.div_ceil(1_000))
-        );
         let window = TimeWindow {
             start_ns: from,
             end_ns: to,
         };
+        let command = format!("trapline events {name} --time {}", window.argument(false));
         ShowCommand { command, window }
     }
 

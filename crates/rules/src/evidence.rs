@@ -78,6 +78,22 @@ pub struct TimeWindow {
     pub end_ns: u64,
 }
 
+impl TimeWindow {
+    /// Returns it as `--time` takes it: in seconds, whose last microsecond is whole, or in ticks.
+    pub fn argument(&self, in_ticks: bool) -> String {
+        let (start, end) = (self.start_ns, self.end_ns);
+        if in_ticks {
+            return format!("{start},{end}");
+        }
+        let seconds = duration::seconds_us;
+        format!(
+            "{},{}",
+            seconds(start / 1_000),
+            seconds(end.div_ceil(1_000))
+        )
+    }
+}
+
 /// An instance of a path: its first event's time distinguishes it from the others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathInstance {

@@ -7,7 +7,7 @@ use analysis::{FilterScope, RecordingContents, Study};
 use binaries::Binaries;
 use cpuset::NumaNode;
 use doubts::{AnswerScope, Concerns, DoubtKind, Doubts};
-use event::Sink;
+use event::{NONE, Side, Sink};
 use model::{ThreadFacts, Vm};
 use paths::{PathReport, Paths};
 use source::{RecordingHeader, RecordingReader, TimeStampUnit, WalkOutcome};
@@ -103,6 +103,19 @@ impl<'s> OpenRecording<'s> {
     pub fn saved_names(&self) -> impl Iterator<Item = (i32, &str)> + Clone {
         let formats = self.reader.formats().into_iter();
         formats.flat_map(|f| f.cmdlines.iter().map(|(tid, name)| (*tid, name.as_str())))
+    }
+
+    /// Hands those names to a sink that prints events, as it takes them from a recording.
+    pub fn hand_saved_names(&self, sink: &mut dyn Sink) {
+        for (tid, comm) in self.saved_names() {
+            sink.side(&Side::Comm {
+                time: 0,
+                pid: NONE,
+                tid,
+                comm,
+                exec: false,
+            });
+        }
     }
 
     /// Returns its VMs, as an own walk finds them.

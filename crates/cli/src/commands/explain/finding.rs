@@ -7,7 +7,7 @@ use render::diagnose::CauseList;
 use render::explain::{self, ExplainedEvidence};
 use render::{ClockUnit, diagnose};
 use report::quoted;
-use rules::{Case, Evidence, Rule, TimeWindow};
+use rules::{Case, Evidence, Rule};
 use session::{PictureOptions, Session};
 
 use crate::answer::Answer;
@@ -90,22 +90,8 @@ fn commands(evidence: &Evidence, file: &str, in_ticks: bool) -> Vec<String> {
         )
     }));
     out.extend(evidence.windows.iter().map(|window| {
-        let time = between(window, in_ticks);
+        let time = window.argument(in_ticks);
         format!("trapline events --time {time} {file}")
     }));
     out
-}
-
-/// Returns a window as --time takes it.
-fn between(window: &TimeWindow, in_ticks: bool) -> String {
-    if in_ticks {
-        return format!("{},{}", window.start_ns, window.end_ns);
-    }
-    // The last microsecond is asked for whole.
-    let end = window.end_ns.div_ceil(1000);
-    format!(
-        "{},{}",
-        words::duration::seconds_us(window.start_ns / 1000),
-        words::duration::seconds_us(end)
-    )
 }

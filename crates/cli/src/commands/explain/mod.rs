@@ -8,8 +8,6 @@ mod finding;
 use std::io::Write;
 
 use anyhow::Result;
-use event::Side;
-use event::Sink;
 use render::ClockUnit;
 use render::explain::{ExplainedCell, ExplainedParts};
 #[cfg(test)]
@@ -177,15 +175,7 @@ fn print_events(
     let formats = reader.formats().unwrap_or(&none);
     let printer = session::event_printer(reader, Some(recording), formats, reader.is_perf(), true);
     let mut lines = PartLines::new(printer, events, parts, stream, answer.format, answer.clock);
-    for (tid, comm) in recording.saved_names() {
-        lines.side(&Side::Comm {
-            time: 0,
-            pid: -1,
-            tid,
-            comm,
-            exec: false,
-        });
-    }
+    recording.hand_saved_names(&mut lines);
     reader.walk(&mut lines);
     lines.finish()
 }

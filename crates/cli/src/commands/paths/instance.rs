@@ -69,16 +69,7 @@ pub(super) fn run(
         session::event_printer(reader, Some(recording), formats, reader.is_perf(), false),
         &instance,
     );
-    for (tid, comm) in recording.saved_names() {
-        let side = Side::Comm {
-            time: 0,
-            pid: -1,
-            tid,
-            comm,
-            exec: false,
-        };
-        lines.side(&side);
-    }
+    recording.hand_saved_names(&mut lines);
     reader.walk(&mut lines);
     let quality = &answered.quality;
     let answer = Answer {
