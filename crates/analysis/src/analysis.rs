@@ -239,15 +239,26 @@ pub enum AccountScope {
     Read,
 }
 
+/// The events that an [`EventAccount`] is of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AccountedEvents {
+    /// All of them.
+    All,
+    /// Those of some kinds.
+    Kinds(&'static [Kind]),
+    /// Those of some types of the host's recording, by [`EventType::index`].
+    Types(Vec<u32>),
+}
+
 /// How many events of some kinds an analysis has counted: in rows, in rows of what is beyond the rows, as not timed, or
 /// as left out. Whoever walks holds that against the events that the reader handed out ([`event::EventAccounting`]).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventAccount {
-    /// The kinds of events; none means all.
-    pub kinds: &'static [Kind],
+    /// Which events these are.
+    pub which: AccountedEvents,
     /// What they are called in a sentence.
     pub name: &'static str,
-    /// Of which events these are.
+    /// Whether it is of those that filters leave out too.
     pub of: AccountScope,
     /// How many of them are counted somewhere.
     pub events: u64,

@@ -1,4 +1,4 @@
-//! How many events there were: by kind, by CPU, and from when to when. EventAccount once a walk, for all who ask.
+//! How many events there were: by kind, by CPU, and from when to when. Counted once a walk, for all who ask.
 
 use event::{Event, EventType, HeadTally, cpu_index, index_of};
 

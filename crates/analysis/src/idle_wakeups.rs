@@ -22,8 +22,6 @@ const IDLE_EXIT: u64 = u32::MAX as u64;
 /// Idle states of a CPU that are counted apart: `CPUIDLE_STATE_MAX` (`include/linux/cpuidle.h`) is 10. What is beyond
 /// is counted with the last.
 const MOST_STATES: usize = 16;
-/// Threads that have rows; a host has fewer that run VMs or work for them. Those beyond are in the sums alone.
-const MOST_ROWS: usize = 1 << 12;
 /// Stands for no time.
 const NEVER: u64 = u64::MAX;
 
@@ -83,7 +81,6 @@ pub struct IdleWakeups {
     /// By thread slot, when it was woken, if it has not run since.
     woken: BySlot<u64>,
     rows: ByNumber<(u32, IdleWakeupsRow)>,
-    many: usize,
     waits: Stats,
     states: [Stats; MOST_STATES],
     has_states: bool,
@@ -199,12 +196,6 @@ impl IdleWakeups {
         if let Some((state, from, left)) = deep {
             self.states[state].add(left.saturating_sub(from));
         }
-        if self.rows.get(slot).is_none() {
-            if self.many >= MOST_ROWS {
-                return;
-            }
-            self.many += 1;
-        }
         let (_, row) = self.rows.entry(slot, || {
             let row = IdleWakeupsRow {
                 tid,
@@ -270,7 +261,7 @@ impl Analysis for IdleWakeups {
     fn retire(&mut self, retired: &RetiredThreads, _: &Machine) {
         for slot in retired.slots() {
             self.woken.remove(slot);
-            self.many -= usize::from(self.rows.remove(slot).is_some());
+            self.rows.remove(slot);
         }
     }
 

@@ -5,7 +5,8 @@ use event::{EventType, Kind, index_of};
 use model::Vm;
 
 use crate::analysis::{
-    AccountScope, Analysis, EventAccount, EventDetail, FilterScope, Needs, WalkState,
+    AccountScope, AccountedEvents, Analysis, EventAccount, EventDetail, FilterScope, Needs,
+    WalkState,
 };
 use crate::counts::Counts;
 use crate::series::SliceMeasure;
@@ -133,7 +134,7 @@ impl Analysis for RecordingContents {
         }
         let events = self.kinds(walked.counts).map(|(_, count)| count);
         vec![EventAccount {
-            kinds: &[],
+            which: AccountedEvents::All,
             name: "of all kinds",
             of: AccountScope::Chosen,
             events: events.fold(0, u64::saturating_add),

@@ -86,8 +86,8 @@ mod walk_costs;
 
 pub use activity::Activity;
 pub use analysis::{
-    AccountScope, Analysis, Context, EventAccount, EventDetail, FilterScope, GuestEvent, Needs,
-    Note, Notes, States, Turn, WalkState,
+    AccountScope, AccountedEvents, Analysis, Context, EventAccount, EventDetail, FilterScope,
+    GuestEvent, Needs, Note, Notes, States, Turn, WalkState,
 };
 pub use answers::{Answers, FilteredCount};
 pub use cells::CellSum;

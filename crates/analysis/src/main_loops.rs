@@ -18,8 +18,6 @@ const IN_INTERRUPT: u64 = 0x08 | 0x10;
 /// The lines of the emulated timers: IRQ 8 of the RTC, IRQ 0 of the PIT (which the IOAPIC has as 2).
 const RTC: u64 = 8;
 const PIT: [u64; 2] = [0, 2];
-/// Threads that are followed. A host runs fewer VMs.
-const MOST_ROWS: usize = 1 << 10;
 
 /// The main thread of a process that may be a VMM.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -69,7 +67,6 @@ enum LoopEvent {
 pub struct MainLoops {
     kinds: Vec<Option<LoopEvent>>,
     loops: ByNumber<MainLoop>,
-    many: usize,
     /// By thread slot: whether it is known to be none.
     others: BySlot<()>,
     wakings: bool,
@@ -186,15 +183,13 @@ impl MainLoops {
         };
         let is_main = thread.pid == Some(tid)
             || thread.pid.is_none() && thread.named_role() == NamedRole::Qemu;
-        let known = self.loops.get(tid).is_some();
-        if !is_main || thread.is_vcpu || !known && self.many >= MOST_ROWS {
+        if !is_main || thread.is_vcpu {
             // What has no name and no process yet may get them.
             if thread.pid.is_some() || thread.comm.is_some() {
                 self.others.entry(slot, || ());
             }
             return;
         }
-        self.many += usize::from(!known);
         let one = self.loops.entry(tid, MainLoop::default);
         if one.slot != slot || one.row.tid != tid {
             // Another thread has the id now.
@@ -241,7 +236,7 @@ impl Analysis for MainLoops {
             self.others.remove(slot);
         }
         for tid in retired.tids() {
-            self.many -= usize::from(self.loops.remove(tid).is_some());
+            self.loops.remove(tid);
         }
     }
 

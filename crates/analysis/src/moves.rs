@@ -8,14 +8,11 @@
 //! It costs more than 2 ns an event, because the first exit behind a move is known only by following each vCPU
 //! through all exits and entries, and the time in the guest is summed by CPU.
 
-use event::{Data, Event, EventType, ExitReason, Kind, NONE};
+use event::{Data, Event, EventType, ExitReason, Kind, MAX_CPUS, NONE};
 use model::{ByThread, Machine, RetiredThreads, SpanEnd, TaskChanges, ThreadHandle, ThreadHandles};
 
 use crate::Stats;
 use crate::analysis::{Analysis, Context, EventDetail, Needs};
-
-/// Most CPUs that a vCPU's time is kept of, each.
-const MAX_CPUS: usize = 1024;
 
 /// What runs had in common that began on one CPU, or on another one than before.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -13,8 +13,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::Stats;
 use crate::analysis::{
-    AccountScope, Analysis, Context, EventAccount, EventDetail, FilterScope, Needs, States,
-    WalkState,
+    AccountScope, AccountedEvents, Analysis, Context, EventAccount, EventDetail, FilterScope,
+    Needs, States, WalkState,
 };
 use crate::chosen::Window;
 use crate::retired_names::{RetiredName, RetiredNames};
@@ -404,7 +404,7 @@ impl Analysis for Vcpus {
     fn counted(&self, _: &WalkState<'_>) -> Vec<EventAccount> {
         let exits = self.all().map(|(_, vcpu)| vcpu.exits);
         vec![EventAccount {
-            kinds: &[Kind::KvmExit],
+            which: AccountedEvents::Kinds(&[Kind::KvmExit]),
             name: "kvm_exit",
             of: AccountScope::Read,
             events: exits

@@ -33,7 +33,8 @@ pub(crate) struct Args {
     pub strict: bool,
 
     /// Read files without what reading does not need: network, other programs, files but those of -o. As far as the
-    /// kernel can (auto), or the command ends where it cannot (required), or not (off).
+    /// kernel can (auto), the same and say what is in force (show), or the command ends where it cannot (required), or
+    /// not (off).
     #[arg(
         long, global = true, value_enum, value_name = "WHEN", default_value_t = SandboxUse::Auto,
         hide_possible_values = true

@@ -1,10 +1,12 @@
 //! Which commands read files that nobody trusts, and what they may still write: the rest of what this user may do is
 //! given away before the first byte is read (crate `sandbox`).
 
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
+use render::neutral;
 use sandbox::{FilesRestriction, SandboxRequest, enter};
 
 use crate::local_files;
@@ -19,6 +21,8 @@ pub(crate) enum SandboxUse {
     /// The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated
     /// and run (Linux 6.2). What newer ones refuse besides is not required.
     Required,
+    /// As far as the kernel knows how to, and what is in force is said on standard error.
+    Show,
     /// Never.
     Off,
 }
@@ -33,8 +37,11 @@ pub(crate) fn restrict(written: Option<&[PathBuf]>, wanted: SandboxUse) -> Resul
     }
     let is_required = wanted == SandboxUse::Required;
     let Some(written) = written else {
-        if is_required {
-            bail!("this command does more than to read files, and has no sandbox");
+        let none = "this command does more than to read files, and has no sandbox";
+        match wanted {
+            SandboxUse::Required => bail!(none),
+            SandboxUse::Show => drop(writeln!(io::stderr(), "trapline: sandbox: {none}")),
+            SandboxUse::Auto | SandboxUse::Off => {}
         }
         return Ok(());
     };
@@ -51,6 +58,13 @@ pub(crate) fn restrict(written: Option<&[PathBuf]>, wanted: SandboxUse) -> Resul
         }
     }
     let state = enter(&request);
+    if wanted == SandboxUse::Show {
+        for sentence in state.sentences(&request) {
+            let sentence = format!("sandbox: {sentence}");
+            // Names of folders are in it. Nobody to read it is no reason not to go on.
+            let _ = writeln!(io::stderr(), "trapline: {}", neutral::name(&sentence));
+        }
+    }
     if is_required {
         let missing = match (state.files, state.calls) {
             (FilesRestriction::Whole, true) => return Ok(()),

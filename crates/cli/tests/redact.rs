@@ -51,8 +51,11 @@ fn every_commands_numbers_are_the_same() {
             to.as_os_str(),
         ]);
         failures.check(
-            said.status == 0 && said.text().contains("names of threads"),
-            || format!("{name}: {}", said.stderr),
+            said.status == 0
+                && said.text().contains("names of threads")
+                && said.text().contains(" events, as in the original")
+                && said.text().contains(" names looked for, none"),
+            || format!("{name}: {}{}", said.text(), said.stderr),
         );
         for command in ["info", "exits", "vcpus", "sched", "paths", "irqs", "report"] {
             let before = json(&[command], &whole).map(|document| numbers(&document));

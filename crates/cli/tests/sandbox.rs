@@ -148,3 +148,36 @@ fn what_does_more_than_to_read_has_none() {
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     assert!(String::from_utf8_lossy(&output.stderr).contains("has no sandbox"));
 }
+
+#[test]
+fn what_is_in_force_is_said_where_that_is_asked_for() {
+    if !has_both() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let recording = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../corpus/x86/clocksource-acpi_pm/loop/perf.data.guest.zst");
+    let run = |sandbox: &str| {
+        let mut program = trapline();
+        program
+            .current_dir(folder.path())
+            .arg("report")
+            .arg(&recording);
+        program.args(["-o", "page.html", "--sandbox", sandbox]);
+        let output = program.output().expect("the program");
+        assert!(output.status.success(), "{output:?}");
+        let page = fs::read(folder.path().join("page.html")).expect("it is written");
+        (String::from_utf8_lossy(&output.stderr).into_owned(), page)
+    };
+    let (said, with) = run("show");
+    let lines: Vec<&str> = said
+        .lines()
+        .filter(|line| line.contains("sandbox: "))
+        .collect();
+    assert!(lines.len() >= 3, "{said}");
+    assert!(lines[0].contains("files are written below "), "{said}");
+    assert!(said.contains("seccomp refuses "), "{said}");
+    let (silent, without) = run("auto");
+    assert!(!silent.contains("sandbox"), "{silent}");
+    assert_eq!(with.len(), without.len());
+}

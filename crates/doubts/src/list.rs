@@ -215,6 +215,13 @@ doubt_list! {
     /// The kernel's option raw was on.
     RawOption = "raw-option", Serious, [All]
         => "The kernel's option raw was on: events have numbers and no fields. Print the buffer again with noraw.";
+    /// A text has events of more files or buffers than are kept apart.
+    BuffersMerged { lines: u64, line: u64 } = "buffers-merged", Serious, [All]
+        => format!(
+            "{} of more files or buffers than are kept apart (first: line {line}): their events are taken for those \
+             of the first one.",
+            counted(*lines, "line is", "lines are")
+        );
     /// Lines of the function_graph tracer without a time of day.
     GraphUntimed { lines: u64, line: u64 } = "graph-untimed", Warning, [All]
         => format!(
@@ -531,6 +538,22 @@ doubt_list! {
     DefinitionNote { note: String } = "definition-note", Note, [Host] => note.clone();
     /// What of a measurement of this machine may not hold.
     MeasurementNote { note: String } = "measurement-note", Warning, [Measurements] => note.clone();
+    /// A redacted recording has other events than the original.
+    RedactionDiffers { events: u64, before: u64 } = "redaction-differs", Serious, [All]
+        => format!(
+            "The new file has {}, of the {before} that the original has, or others: numbers in it are not those of the \
+             original. A damaged original is put together as 'trapline salvage' does; otherwise this is a defect of \
+             trapline.",
+            plural(*events, "event")
+        );
+    /// Names that were replaced still stand in a redacted recording.
+    NamesRemain { names: u64, first: String, times: u64 } = "names-remain", Serious, [All]
+        => format!(
+            "{} replaced and still in the new file, {first} {}: as a word of a format or of a release, or where it was \
+             not expected. Look at it before you send it.",
+            counted(*names, "name was", "names were"),
+            counted(*times, "time", "times")
+        );
     /// Events that an analysis got from the reader are in no row, and were not said to be left out: a defect of
     /// trapline.
     NotAccounted { of: &'static str, events: u64, all: u64 } = "not-accounted", Serious, [All]

@@ -112,7 +112,7 @@ pub(crate) fn read(
             set(&mut info.cpus, pair)
         }
         number::TOTAL_MEM => set(&mut info.total_mem_kib, cursor.u64()),
-        number::NUMA_TOPOLOGY => read_nodes(&mut cursor, &mut info.nodes),
+        number::NUMA_TOPOLOGY => read_nodes(&mut cursor, &mut info.nodes, diagnostics),
         number::SAMPLE_TIME => set(&mut info.sample_time, cursor.u64().zip(cursor.u64())),
         // The version of the format, which has been 1 since there is one.
         number::DIR_FORMAT => {
@@ -148,8 +148,18 @@ const MAX_NODES: u32 = 1 << 12;
 
 /// `write_numa_topology`: how many; of each its number, its memory and what is free of it in KiB, and its CPUs as a
 /// list. One whose CPUs are no list is left out.
-fn read_nodes(cursor: &mut Cursor<'_>, nodes: &mut Vec<NumaNode>) -> Option<()> {
-    for _ in 0..cursor.u32()?.min(MAX_NODES) {
+fn read_nodes(
+    cursor: &mut Cursor<'_>,
+    nodes: &mut Vec<NumaNode>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<()> {
+    let all = cursor.u32()?;
+    if all > MAX_NODES {
+        diagnostics.push(Diagnostic::new(format!(
+            "{all} NUMA nodes: those beyond {MAX_NODES} are not read"
+        )));
+    }
+    for _ in 0..all.min(MAX_NODES) {
         let (node, memory_kib, _free) = (cursor.u32()?, cursor.u64()?, cursor.u64()?);
         let cpus = string(cursor)?;
         if let Ok(cpus) = cpus.trim().parse() {

@@ -163,3 +163,68 @@ fn a_sample_that_is_cut_gives_what_it_has() {
         assert_eq!(rows.all.len() as u64, 4 + count.min(2), "{count}");
     }
 }
+
+#[test]
+fn counters_beyond_those_that_are_followed_are_said() {
+    // Of an event that is inherited each thread has its own: 265 threads of 4,000 ids are more than 2^20.
+    let members: Vec<u64> = (100..4_100).collect();
+    let sample_type = IDENTIFIER | TID | TIME | READ;
+    let mut bytes = Numbers::new(false);
+    bytes.out.extend(magic(false));
+    bytes.u64(16);
+    for (config, ids) in [&LEADER[..], &members].into_iter().enumerate() {
+        let attr = Attr {
+            sample_type,
+            read_format: GROUP | BY_ID,
+            sample_id_all: true,
+            ids: ids.to_vec(),
+        };
+        let mut body = attr.bytes(false, config as u64);
+        if config == 1 {
+            body[16..24].fill(0);
+        }
+        body[40] |= 1 << 1;
+        let mut listed = Numbers::new(false);
+        listed.u64s(ids);
+        body.extend(listed.out);
+        bytes.out.extend(framed(false, 64, 0, &body));
+    }
+    let sample = |tid: u32, time: u64, counted: u64| {
+        let mut n = Numbers::new(false);
+        n.u64(LEADER[0]).u32(1).u32(tid).u64(time);
+        n.u64(1 + members.len() as u64).u64s(&[5, LEADER[0]]);
+        for id in &members {
+            n.u64s(&[counted, *id]);
+        }
+        framed(false, 9, 2, &n.out)
+    };
+    for tid in 0..265 {
+        let sample = sample(tid, 100 + u64::from(tid), 7);
+        bytes.out.extend(sample);
+    }
+    let (first, totals) = rows(&bytes.out, 1, &[]);
+    assert_eq!(totals.samples[0], 265);
+    let followed = (1 << 20) - 264;
+    let of_members = |rows: &Rows| rows.all.iter().filter(|row| row.0 == 1).count();
+    // The last thread's leader is followed no more either.
+    assert!((followed..followed + 8).contains(&of_members(&first)));
+    let said = |totals: &Totals| {
+        totals
+            .diagnostics
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+    };
+    let said_first = said(&totals);
+    assert!(
+        said_first.len() == 1
+            && said_first[0].contains("more than 1048576 counters of sampled groups"),
+        "{said_first:?}"
+    );
+    // Those that are followed go on.
+    let again = sample(3, 1_000, 9);
+    bytes.out.extend(again);
+    let (second, _) = rows(&bytes.out, 1, &[]);
+    assert_eq!(of_members(&second), of_members(&first) + 4_000);
+    assert_eq!(second.all.last().and_then(|row| row.3), Some(2));
+}

@@ -39,6 +39,11 @@ impl Pseudonyms {
         format!("{}{number}", self.word)
     }
 
+    /// Returns the names that were replaced, in no order.
+    pub fn originals(&self) -> impl Iterator<Item = &[u8]> {
+        self.numbers.keys().map(Vec::as_slice)
+    }
+
     /// Returns how many names were replaced.
     pub fn count(&self) -> usize {
         self.numbers.len()

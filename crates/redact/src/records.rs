@@ -19,7 +19,10 @@ const COMMON: usize = 8;
 /// Decides what stands in place of what a field has.
 pub(crate) trait FieldMask {
     /// Returns what stands in place of an address.
-    fn moved(&self, address: u64) -> u64;
+    fn moved(&mut self, address: u64) -> u64;
+
+    /// Returns the size of an address of the kernel, in bytes.
+    fn long_size(&self) -> u8;
 
     /// Returns what stands in place of a text, by the name of its field.
     fn text(&mut self, field: &str, text: &[u8]) -> Vec<u8>;
@@ -81,9 +84,15 @@ fn number(
         return;
     };
     copy(record, before, at, len);
-    if element == 8 && !field.signed {
+    if element == u32::from(mask.long_size()) && !field.signed && may_be_address(field, element) {
         words(record, before, (at, len), abi, mask);
     }
+}
+
+/// Returns whether a field as wide as an address may be one. No number of 64 bits that is none is as large as the
+/// kernel's addresses; of 32 bits there are many.
+fn may_be_address(field: &FormatField, element: u32) -> bool {
+    element == 8 || field.ctype.contains("long") || field.ctype.contains('*')
 }
 
 /// Copies words that may be addresses.
@@ -94,14 +103,22 @@ fn words(
     abi: Abi,
     mask: &mut dyn FieldMask,
 ) {
-    for word in (at..(at + len).saturating_sub(7)).step_by(8) {
-        let moved = abi
-            .endian
-            .u64(before, word)
-            .map(|address| mask.moved(address));
-        let place = record.get_mut(word..word + 8);
-        if let (Some(moved), Some(place)) = (moved, place) {
-            place.copy_from_slice(&abi.endian.u64_bytes(moved));
+    let endian = abi.endian;
+    let width = usize::from(mask.long_size());
+    for word in (at..(at + len + 1).saturating_sub(width)).step_by(width) {
+        let address = match width {
+            4 => endian.u32(before, word).map(u64::from),
+            _ => endian.u64(before, word),
+        };
+        let Some(moved) = address.map(|address| mask.moved(address)) else {
+            continue;
+        };
+        let bytes = match width {
+            4 => endian.u32_bytes(u32::try_from(moved).unwrap_or(0)).to_vec(),
+            _ => endian.u64_bytes(moved).to_vec(),
+        };
+        if let Some(place) = record.get_mut(word..word + width) {
+            place.copy_from_slice(&bytes);
         }
     }
 }

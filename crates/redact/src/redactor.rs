@@ -1,5 +1,7 @@
 //! What stands in place of what.
 
+use std::collections::BTreeSet;
+
 use model::public_form;
 use perfdata::{OmittedParts, PrivacyMask};
 use tracedat::TracePrivacyMask;
@@ -7,17 +9,26 @@ use tracefmt::FormatCatalog;
 
 use crate::pseudonyms::Pseudonyms;
 use crate::records::{self, FieldMask};
-use crate::texts;
+use crate::remaining::ReplacedNames;
+use crate::symbols::{self, SymbolMask};
+use crate::texts::{self, TracingMask};
 
 /// Addresses of the kernel on x86-64 and arm64 begin here (`Documentation/arch/x86/x86_64/mm.rst`,
 /// `Documentation/arch/arm64/memory.rst`, with 52 bits), and small negative numbers there.
 const KERNEL: u64 = 0xfff0_0000_0000_0000;
 const NEGATIVE: u64 = 0xffff_ffff_ff00_0000;
+/// Of a kernel of 32 bits these (`Documentation/arch/x86/...`: 3 GiB are user space's, as configured mostly), and the
+/// distance is below the second number, so that what is the kernel's stays above user space's numbers.
+const NARROW: (u64, u64) = (0xc000_0000, 0xff00_0000);
+const NARROW_MOST: u64 = 64 << 20;
 /// Kernels lie at multiples of this; addresses keep their place within it.
 const PAGE: u64 = 4096;
 /// How far addresses are moved at least and at most, down: 1 MiB and 512 MiB.
 const LEAST: u64 = 1 << 20;
 const MOST: u64 = 512 << 20;
+
+/// More addresses than these are moved, and what stands there loses its name.
+const MAX_ADDRESSES: usize = 1 << 20;
 
 /// Names of mappings that the kernel and perf give.
 const MAPPINGS: [&str; 12] = [
@@ -68,6 +79,10 @@ pub struct Redactor<'f> {
 struct RedactedNames {
     /// How far down addresses of the kernel are moved, in bytes.
     distance: u64,
+    /// The size of an address of the kernel in bytes: 4 or 8.
+    long_size: u8,
+    /// Addresses that were moved, up to [`MAX_ADDRESSES`]: what stands there keeps its name.
+    moved: BTreeSet<u64>,
     comms: Pseudonyms,
     paths: Pseudonyms,
     symbols: Pseudonyms,
@@ -78,17 +93,34 @@ impl<'f> Redactor<'f> {
     /// Returns one for a recording with these formats. Of `random` nobody may know what it is: it says how far
     /// addresses are moved.
     pub fn new(formats: &'f FormatCatalog, random: u64) -> Redactor<'f> {
-        let pages = (MOST - LEAST) / PAGE;
+        let long_size = formats.abi.long_size;
+        let most = if long_size == 4 { NARROW_MOST } else { MOST };
+        let pages = (most - LEAST) / PAGE;
         Redactor {
             formats,
             names: RedactedNames {
                 distance: LEAST + random % pages * PAGE,
+                long_size,
+                moved: BTreeSet::new(),
                 comms: Pseudonyms::new("task-"),
                 paths: Pseudonyms::new("/file-"),
                 symbols: Pseudonyms::new("symbol-"),
                 texts: Pseudonyms::new("n"),
             },
         }
+    }
+
+    /// Returns the names that were replaced: of threads, files and code, and other texts.
+    pub fn replaced(&self) -> ReplacedNames {
+        let RedactedNames {
+            comms,
+            paths,
+            symbols,
+            texts,
+            ..
+        } = &self.names;
+        let all = [comms, paths, symbols, texts].into_iter();
+        ReplacedNames::of(all.flat_map(Pseudonyms::originals), self.formats)
     }
 
     /// Returns how much was replaced.
@@ -116,12 +148,27 @@ impl RedactedNames {
     }
 }
 
+impl TracingMask for RedactedNames {
+    fn thread(&mut self, comm: &[u8]) -> Vec<u8> {
+        self.comm(comm)
+    }
+
+    fn kernel_symbols(&mut self, text: &[u8]) -> Vec<u8> {
+        self.kallsyms(text)
+    }
+}
+
 impl FieldMask for RedactedNames {
-    fn moved(&self, address: u64) -> u64 {
-        match (KERNEL..NEGATIVE).contains(&address) {
-            true => address - self.distance,
-            false => address,
+    fn moved(&mut self, address: u64) -> u64 {
+        let moved = SymbolMask::moved(self, address);
+        if moved != address && self.moved.len() < MAX_ADDRESSES {
+            self.moved.insert(address);
         }
+        moved
+    }
+
+    fn long_size(&self) -> u8 {
+        self.long_size
     }
 
     fn text(&mut self, field: &str, text: &[u8]) -> Vec<u8> {
@@ -132,9 +179,36 @@ impl FieldMask for RedactedNames {
     }
 }
 
+impl SymbolMask for RedactedNames {
+    fn moved(&self, address: u64) -> u64 {
+        let kernel = match self.long_size {
+            4 => NARROW.0..NARROW.1,
+            _ => KERNEL..NEGATIVE,
+        };
+        match kernel.contains(&address) {
+            true => address - self.distance,
+            false => address,
+        }
+    }
+
+    fn symbol(&mut self, name: &str) -> String {
+        self.symbols.of(name.as_bytes())
+    }
+}
+
+impl RedactedNames {
+    /// Returns the lines of `/proc/kallsyms` of which addresses were moved.
+    fn kallsyms(&mut self, text: &[u8]) -> Vec<u8> {
+        let used = std::mem::take(&mut self.moved);
+        let reduced = symbols::reduced(text, &used, self.long_size, self);
+        self.moved = used;
+        reduced
+    }
+}
+
 impl PrivacyMask for Redactor<'_> {
     fn address(&mut self, address: u64) -> u64 {
-        self.names.moved(address)
+        FieldMask::moved(&mut self.names, address)
     }
 
     fn tracepoint(&mut self, id: Option<u32>, record: &mut [u8]) {
@@ -166,7 +240,7 @@ impl PrivacyMask for Redactor<'_> {
     }
 
     fn tracing(&mut self, data: &[u8]) -> Vec<u8> {
-        texts::tracing(data, &mut |comm| self.names.comm(comm))
+        texts::tracing(data, &mut self.names)
     }
 }
 
@@ -178,6 +252,10 @@ impl TracePrivacyMask for Redactor<'_> {
 
     fn saved_names(&mut self, text: &[u8]) -> Vec<u8> {
         texts::saved_names(text, &mut |comm| self.names.comm(comm))
+    }
+
+    fn symbols(&mut self, kallsyms: &[u8]) -> Vec<u8> {
+        self.names.kallsyms(kallsyms)
     }
 
     fn label(&mut self, name: &str) -> String {

@@ -85,20 +85,34 @@ fn strip(value: &mut Value) {
     }
 }
 
-/// Returns tracing data with formats alone: symbols and texts of `trace_printk` are left out, names of threads are
-/// replaced by `comm`.
-pub(crate) fn tracing(data: &[u8], comm: &mut dyn FnMut(&[u8]) -> Vec<u8>) -> Vec<u8> {
+/// Decides what stands in place of what tracing data has beside formats.
+pub(crate) trait TracingMask {
+    /// Returns what stands in place of a thread's name.
+    fn thread(&mut self, comm: &[u8]) -> Vec<u8>;
+
+    /// Returns what stands in place of lines of `/proc/kallsyms`.
+    fn kernel_symbols(&mut self, text: &[u8]) -> Vec<u8>;
+}
+
+/// Returns tracing data with formats, and what stays of symbols and names of threads: texts of `trace_printk` are left
+/// out.
+pub(crate) fn tracing(data: &[u8], mask: &mut dyn TracingMask) -> Vec<u8> {
     let mut cursor = Cursor::new(data, Endian::Little);
     let Some(has_names) = pass_formats(&mut cursor) else {
         return Vec::new();
     };
     let endian = cursor.endian;
     let mut out = data[..cursor.position()].to_vec();
-    out.extend(endian.u32_bytes(0));
+    let [symbols, _printk] =
+        [sized(&mut cursor), sized(&mut cursor)].map(Option::unwrap_or_default);
+    let symbols = mask.kernel_symbols(symbols);
+    out.extend(endian.u32_bytes(u32::try_from(symbols.len()).unwrap_or(0)));
+    out.extend(symbols);
     out.extend(endian.u32_bytes(0));
     if has_names {
-        let names = names_behind_symbols(&mut cursor).unwrap_or_default();
-        let names = saved_names(names, comm);
+        let size = cursor.u64();
+        let names = size.and_then(|size| cursor.take(size)).unwrap_or_default();
+        let names = saved_names(names, &mut |comm| mask.thread(comm));
         out.extend(endian.u64_bytes(names.len() as u64));
         out.extend(names);
     }
@@ -150,14 +164,10 @@ fn pass_formats(cursor: &mut Cursor<'_>) -> Option<bool> {
     Some(!version.starts_with("0.") || minor.unwrap_or(0) >= 6)
 }
 
-/// Returns the names of threads behind the symbols.
-fn names_behind_symbols<'d>(cursor: &mut Cursor<'d>) -> Option<&'d [u8]> {
-    for _ in 0..2 {
-        let size = cursor.u32()?;
-        cursor.take(u64::from(size))?;
-    }
-    let size = cursor.u64()?;
-    cursor.take(size)
+/// Returns a text that stands behind its length.
+fn sized<'d>(cursor: &mut Cursor<'d>) -> Option<&'d [u8]> {
+    let size = cursor.u32()?;
+    cursor.take(u64::from(size))
 }
 
 #[cfg(test)]

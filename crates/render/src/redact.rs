@@ -1,6 +1,6 @@
 //! What was replaced in a recording that is fit for a public ticket, and what was left out.
 
-use ::redact::RedactionCounts;
+use ::redact::{RedactionCheck, RedactionCounts};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -57,12 +57,32 @@ fn rows(counts: &RedactionCounts) -> Vec<RedactedRow> {
 }
 
 /// Returns the answer for a terminal: `output` is the file that was written.
-pub fn text(counts: &RedactionCounts, output: &str, layout: Layout) -> String {
+pub fn text(
+    counts: &RedactionCounts,
+    check: &RedactionCheck,
+    output: &str,
+    layout: Layout,
+) -> String {
     let mut out = columns().view(Views::TERMINAL).text(rows(counts), layout);
     wrap(
         &mut out,
         "kept: ",
         "times, CPUs, process and thread ids, the kernel's release, the processor's name, names of events and probes.",
+        layout.width,
+    );
+    let events = match check.is_same {
+        true => format!("{} events, as in the original", check.events),
+        false => format!("{} events, not those of the original", check.events),
+    };
+    let names = match (check.names, check.remaining.len()) {
+        (0, _) => "no name is long enough to be looked for".to_owned(),
+        (names, 0) => format!("{names} names looked for, none left"),
+        (names, left) => format!("{names} names looked for, {left} left"),
+    };
+    wrap(
+        &mut out,
+        "checked: ",
+        &format!("{events}; {names}"),
         layout.width,
     );
     wrap(&mut out, "written: ", output, layout.width);
@@ -74,15 +94,55 @@ pub fn text(counts: &RedactionCounts, output: &str, layout: Layout) -> String {
 pub struct RedactDocument<'d> {
     output: &'d str,
     rows: Value,
+    check: CheckDocument,
 }
 
-shape!(RedactDocument<'_> { output, rows: columns().shape().list() });
+/// What a look at the new file has shown.
+#[derive(Debug, Serialize)]
+struct CheckDocument {
+    events: u64,
+    events_before: u64,
+    same_events: bool,
+    names: usize,
+    remaining: Vec<RemainingDocument>,
+}
+
+#[derive(Debug, Serialize)]
+struct RemainingDocument {
+    name: String,
+    times: u64,
+}
+
+shape!(RemainingDocument { name, times });
+shape!(CheckDocument {
+    events,
+    events_before,
+    same_events,
+    names,
+    remaining
+});
+shape!(RedactDocument<'_> { output, rows: columns().shape().list(), check });
 
 /// Returns the fields of a document.
-pub fn document<'d>(counts: &RedactionCounts, output: &'d str) -> RedactDocument<'d> {
+pub fn document<'d>(
+    counts: &RedactionCounts,
+    check: &RedactionCheck,
+    output: &'d str,
+) -> RedactDocument<'d> {
+    let remaining = check.remaining.iter().map(|one| RemainingDocument {
+        name: one.name.clone(),
+        times: one.times,
+    });
     RedactDocument {
         output,
         rows: columns().json(rows(counts)),
+        check: CheckDocument {
+            events: check.events,
+            events_before: check.events_before,
+            same_events: check.is_same,
+            names: check.names,
+            remaining: remaining.collect(),
+        },
     }
 }
 

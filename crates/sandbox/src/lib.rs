@@ -25,8 +25,9 @@ mod filtered;
 use std::path::PathBuf;
 
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset,
-    RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, LandlockStatus,
+    PathBeneath, PathFd, RestrictionStatus, Ruleset, RulesetAttr, RulesetCreated,
+    RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
 };
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch, apply_filter_all_threads};
 
@@ -35,7 +36,8 @@ pub use calls::REFUSED;
 /// What may still be written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SandboxRequest {
-    /// Folders in which files are made, written, renamed and removed, with those below them.
+    /// Folders in which files and folders are made, written, renamed and removed, with those below them. No links,
+    /// devices, pipes or sockets are made there.
     pub folders: Vec<PathBuf>,
     /// Files that are there already and may be written: devices, pipes.
     pub files: Vec<PathBuf>,
@@ -58,26 +60,97 @@ pub enum FilesRestriction {
 pub struct SandboxState {
     /// How far Landlock keeps other files from being written.
     pub files: FilesRestriction,
+    /// The version of Landlock that is in force, up to the newest one that is asked for; 0 where there is none.
+    pub landlock: u8,
     /// Whether seccomp refuses system calls.
     pub calls: bool,
 }
 
 /// The newest Landlock that is asked for. What the kernel does not know of it is left out.
 const ABI_ASKED: ABI = ABI::V6;
-/// What may be done in a folder that may be written. Truncating came with 3.
-const WRITTEN: ABI = ABI::V3;
+/// The version since which all that writes is known. Truncating came with 3.
+const WRITES: ABI = ABI::V3;
+
+/// What may be done in a folder that may be written.
+fn written() -> BitFlags<AccessFs> {
+    AccessFs::WriteFile
+        | AccessFs::Truncate
+        | AccessFs::MakeReg
+        | AccessFs::MakeDir
+        | AccessFs::RemoveFile
+        | AccessFs::RemoveDir
+        | AccessFs::Refer
+}
+
+impl SandboxState {
+    /// Says what is in force, one sentence for each of files, other accesses and system calls. `request` is what it was
+    /// entered with.
+    pub fn sentences(&self, request: &SandboxRequest) -> Vec<String> {
+        let places = request
+            .folders
+            .iter()
+            .map(|folder| format!("below {}", folder.display()));
+        let files = request.files.iter().map(|file| file.display().to_string());
+        let places: Vec<String> = places.chain(files).collect();
+        let places = places.join(", ");
+        let version = format!("Landlock (version {})", self.landlock);
+        let mut said = vec![match self.files {
+            FilesRestriction::Whole => {
+                format!("{version}: files are written {places} alone, and none is run")
+            }
+            FilesRestriction::Partial => format!(
+                "{version}: files are written {places} alone, and none is run; truncating others is not refused (Linux \
+                 6.2 does)"
+            ),
+            FilesRestriction::None => {
+                "no Landlock: all files that this user may write can be written".to_owned()
+            }
+        }];
+        if self.files != FilesRestriction::None {
+            let more = [
+                (4, "TCP connections (Linux 6.7)"),
+                (5, "requests to devices (6.10)"),
+                (
+                    6,
+                    "signals to and abstract sockets of other processes (6.12)",
+                ),
+            ];
+            let names = |are: bool| -> Vec<&str> {
+                let ones = more
+                    .iter()
+                    .filter(|(since, _)| (self.landlock >= *since) == are);
+                ones.map(|(_, name)| *name).collect()
+            };
+            for (are, verb) in [(true, "refuses"), (false, "does not refuse")] {
+                if !names(are).is_empty() {
+                    said.push(format!("Landlock {verb} {}", names(are).join(", ")));
+                }
+            }
+        }
+        said.push(match self.calls {
+            true => format!(
+                "seccomp refuses {} system calls, of sockets, programs, other processes, mounts, BPF and perf events",
+                REFUSED.len()
+            ),
+            false => "no seccomp: no system call is refused".to_owned(),
+        });
+        said
+    }
+}
 
 /// Restricts this process, as far as its kernel knows how to. This cannot be taken back.
 pub fn enter(request: &SandboxRequest) -> SandboxState {
+    let (files, landlock) = restrict_files(request).unwrap_or_default();
     SandboxState {
-        files: restrict_files(request).unwrap_or_default(),
+        files,
+        landlock,
         calls: restrict_calls().is_some(),
     }
 }
 
-/// Returns what Landlock has in force.
-fn restrict_files(request: &SandboxRequest) -> Result<FilesRestriction, RulesetError> {
-    let wanted = AccessFs::from_write(WRITTEN) | AccessFs::Execute;
+/// Returns what Landlock has in force, and which version of it.
+fn restrict_files(request: &SandboxRequest) -> Result<(FilesRestriction, u8), RulesetError> {
+    let wanted = AccessFs::from_write(WRITES) | AccessFs::Execute;
     // The kernel is asked for all of it first, and it says so where it does not know all.
     let strict = Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
@@ -92,7 +165,7 @@ fn restrict_files(request: &SandboxRequest) -> Result<FilesRestriction, RulesetE
         .handle_access(AccessNet::from_all(ABI_ASKED))?
         .scope(Scope::from_all(ABI_ASKED))?
         .create()?;
-    let rules = allowed(rules, &request.folders, AccessFs::from_write(WRITTEN));
+    let rules = allowed(rules, &request.folders, written());
     let rules = allowed(
         rules?,
         &request.files,
@@ -100,16 +173,26 @@ fn restrict_files(request: &SandboxRequest) -> Result<FilesRestriction, RulesetE
     );
     let status = rules?.restrict_self()?;
     Ok(match status.ruleset {
-        RulesetStatus::NotEnforced => FilesRestriction::None,
-        RulesetStatus::PartiallyEnforced | RulesetStatus::FullyEnforced => whole,
+        RulesetStatus::NotEnforced => (FilesRestriction::None, 0),
+        RulesetStatus::PartiallyEnforced | RulesetStatus::FullyEnforced => {
+            (whole, version(&status))
+        }
     })
+}
+
+/// Returns the version of Landlock that is in force.
+fn version(status: &RestrictionStatus) -> u8 {
+    match status.landlock {
+        LandlockStatus::Available { effective_abi, .. } => (effective_abi.min(ABI_ASKED)) as u8,
+        _ => 0,
+    }
 }
 
 /// Allows something below these paths. What is not there, or may not be opened, could not be written either.
 fn allowed(
     rules: RulesetCreated,
     paths: &[PathBuf],
-    access: landlock::BitFlags<AccessFs>,
+    access: BitFlags<AccessFs>,
 ) -> Result<RulesetCreated, RulesetError> {
     let open = |path: &PathBuf| PathFd::new(path).ok();
     paths

@@ -2,9 +2,9 @@
 //! filters. The answers come back with what has to be known before they are believed.
 
 use analysis::{
-    AccountScope, Analysis, AnalysisTuple, Answers, Continuity, EventAccount, FilterScope,
-    GuestTasks, Handle, InsideEvents, LeftOut, SharedAnalysis, Slices, Study, StudySilence,
-    WalkState,
+    AccountScope, AccountedEvents, Analysis, AnalysisTuple, Answers, Continuity, EventAccount,
+    FilterScope, GuestTasks, Handle, InsideEvents, LeftOut, SharedAnalysis, Slices, Study,
+    StudySilence, WalkState,
 };
 use doubts::{AnswerScope, Concern, Concerns, Doubt, DoubtKind, Doubts};
 use event::{EventAccounting, Kind, Quality, Sink};
@@ -386,11 +386,17 @@ impl EventBalance<'_> {
         };
         let of_host = answers.counted.iter().filter(|(machine, _)| *machine == 0);
         let account = |counted: &EventAccount| {
-            let is_of = |kind: Kind| counted.kinds.is_empty() || counted.kinds.contains(&kind);
-            let all = read.iter().filter(|(kind, _)| is_of(*kind));
-            let all = all.fold(0u64, |sum, (_, count)| sum.saturating_add(*count));
-            let over = answers.passed_over.iter().filter(|one| is_of(one.kind));
-            let over = over.fold(0u64, |sum, one| {
+            let is_of = |index: u32, kind: Kind| match &counted.which {
+                AccountedEvents::All => true,
+                AccountedEvents::Kinds(kinds) => kinds.contains(&kind),
+                AccountedEvents::Types(types) => types.contains(&index),
+            };
+            let all = read.iter().zip(0u32..);
+            let all = all.filter(|((kind, _), index)| is_of(*index, *kind));
+            let all = all.fold(0u64, |sum, ((_, count), _)| sum.saturating_add(*count));
+            let over = answers.passed_over.iter().zip(0u32..);
+            let over = over.filter(|(one, index)| is_of(*index, one.kind));
+            let over = over.fold(0u64, |sum, (one, _)| {
                 sum.saturating_add(match counted.of {
                     AccountScope::Read => 0,
                     AccountScope::Inside => one.outside,

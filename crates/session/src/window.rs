@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use cpuset::CpuSet;
 use event::{Event, EventType, Kind, NONE, Side, Sink};
 
-/// How many events passed filters, by kind.
+/// How many of the host's events passed filters, by the index of their type.
 #[derive(Debug, Default)]
 pub(crate) struct FilterPasses {
     pub(crate) counts: Vec<(Kind, u64)>,

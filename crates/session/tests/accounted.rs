@@ -3,15 +3,16 @@
 use std::path::Path;
 
 use analysis::{
-    Analysis, Context, EventAccount, EventDetail, Exits, FilterScope, GuestEvent, Needs,
-    SchedLatencies, Turn, Vcpus, WalkState, Window,
+    Analysis, Context, EventAccount, EventDetail, Exits, FilterScope, GuestEvent, Irqs, Needs,
+    SchedLatencies, Turn, Vcpus, Virtqueues, WalkState, Window,
 };
 use doubts::{Concerns, Doubts};
 use event::{Data, Event, EventType, Kind, Quality, Side};
 use model::{Span, TaskChanges};
 use session::{Filters, GuestPairing, Session, SessionOptions};
 
-/// An analysis that drops one event on its way to another: of a kind the one with a number.
+/// An analysis that drops one event on its way to another: of a kind the one with a number. [`Kind::Other`] stands for all
+/// that the other one wants.
 #[derive(Debug)]
 struct Swallowing<A> {
     inner: A,
@@ -52,7 +53,8 @@ impl<A: Analysis> Analysis for Swallowing<A> {
 
     fn event(&mut self, event: &Event<'_>, data: &Data, context: &mut Context<'_>) {
         // What tasks do is taken from their spans.
-        if event.ty.kind == self.kind && self.kind != Kind::SchedSwitch && self.drops() {
+        let is_of = [event.ty.kind, Kind::Other].contains(&self.kind);
+        if is_of && self.kind != Kind::SchedSwitch && self.drops() {
             return;
         }
         self.inner.event(event, data, context);
@@ -155,6 +157,8 @@ fn one_event_that_an_analysis_drops_is_missed() {
         Vcpus::new(Window::default())
     });
     check("sched", &all, Kind::SchedSwitch, SchedLatencies::new);
+    check("irqs", &all, Kind::Other, Irqs::new);
+    check("virtqueues", &all, Kind::Other, || Virtqueues::new([]));
 }
 
 #[test]
@@ -167,4 +171,5 @@ fn behind_filters_as_well() {
         Exits::new(analysis::ExitOptions::default())
     });
     check("sched", &cpu, Kind::SchedSwitch, SchedLatencies::new);
+    check("virtqueues", &cpu, Kind::Other, || Virtqueues::new([]));
 }

@@ -1,14 +1,16 @@
 //! A recording without what is private in it.
 
 use std::io::{self, Write};
+use std::ops::ControlFlow;
 
+use event::{Event, EventType, Sink};
 use perfdata::{OmittedParts, PerfRecording};
-use redact::{RedactionCounts, Redactor};
+use redact::{RedactionCheck, RedactionCounts, Redactor, ReplacedNames};
 use salvage::WriteOutlet;
 use tracedat::MaskableDat;
 
 use crate::sniff::sniff;
-use crate::{OpenError, RecordingBytes};
+use crate::{OpenError, ReaderOptions, RecordingBytes};
 
 /// A recording that can be written without what is private in it.
 #[derive(Debug)]
@@ -57,13 +59,73 @@ impl RecordingBytes {
     }
 }
 
+/// Sums up what events have that stays.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct EventDigest {
+    events: u64,
+    digest: u64,
+}
+
+impl Sink for EventDigest {
+    fn wants(&mut self, _: &EventType<'_>) -> bool {
+        true
+    }
+
+    fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {
+        self.events += 1;
+        for number in [
+            event.time,
+            event.cpu.cast_unsigned().into(),
+            event.tid.cast_unsigned().into(),
+            event.ty.index.into(),
+        ] {
+            // The step of FNV-1a, of words.
+            self.digest = (self.digest ^ number).wrapping_mul(0x0100_0000_01b3);
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+fn digest(recording: &RecordingBytes) -> Result<EventDigest, OpenError> {
+    let mut digest = EventDigest::default();
+    recording
+        .reader(ReaderOptions::default())?
+        .walk(&mut digest);
+    Ok(digest)
+}
+
 impl RedactableRecording<'_> {
-    /// Writes the recording without what is private. Of `random` nobody may know what it is.
+    /// Reads what was written, and looks for the names that were replaced.
+    ///
+    /// # Errors
+    ///
+    /// One of them cannot be read.
+    pub fn check(
+        &self,
+        written: &RecordingBytes,
+        names: &ReplacedNames,
+    ) -> Result<RedactionCheck, OpenError> {
+        let (before, after) = (digest(self.recording)?, digest(written)?);
+        Ok(RedactionCheck {
+            events: after.events,
+            events_before: before.events,
+            is_same: before == after,
+            names: names.count(),
+            remaining: names.remaining_in(written.present()),
+        })
+    }
+
+    /// Writes the recording without what is private. Of `random` nobody may know what it is. Returns the names that
+    /// were replaced, too.
     ///
     /// # Errors
     ///
     /// Those of writing.
-    pub fn write(&self, random: u64, out: &mut dyn Write) -> io::Result<RedactionCounts> {
+    pub fn write(
+        &self,
+        random: u64,
+        out: &mut dyn Write,
+    ) -> io::Result<(RedactionCounts, ReplacedNames)> {
         let release = |range| self.recording.release(range);
         let mut out = WriteOutlet::new(out, &release);
         let formats = match &self.container {
@@ -78,9 +140,10 @@ impl RedactableRecording<'_> {
                 ..OmittedParts::default()
             },
         };
-        Ok(RedactionCounts {
+        let counts = RedactionCounts {
             replaced: redactor.counts(),
             omitted,
-        })
+        };
+        Ok((counts, redactor.replaced()))
     }
 }

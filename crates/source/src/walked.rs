@@ -13,8 +13,8 @@ use crate::progress::{ActivityGuard, ReadActivity};
 pub struct WalkOutcome {
     /// What has to be known of the recording.
     pub quality: Quality,
-    /// How many events of each kind were read, by the reader's own tally, whoever wanted them: kinds may stand in it
-    /// several times, and what nobody wanted may be missing.
+    /// How many events of each type were read, with its kind, by the reader's own tally, whoever wanted them: the
+    /// position is [`event::EventType::index`]. What nobody wanted may be missing.
     pub read: Vec<(Kind, u64)>,
     /// Resolution of the time stamps in nanoseconds, as the walk found it.
     pub resolution_ns: u64,

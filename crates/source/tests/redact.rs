@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use event::{Body, Event, EventType, Side, Sink};
 use fixtures::{Failures, cases, read};
 use source::{ReaderOptions, RecordingBytes};
+use tracedat::TraceDat;
 
 /// Collects names as the reader finds them.
 #[derive(Default)]
@@ -63,6 +64,36 @@ fn found(recording: &RecordingBytes) -> PrivateNames {
     names
 }
 
+const RANDOM: u64 = 987_654_321;
+
+/// Compares the symbols of a trace.dat with those that are left of them. Returns how many are.
+fn compared_symbols(
+    whole: &RecordingBytes,
+    redacted: &RecordingBytes,
+    failures: &mut Failures,
+) -> usize {
+    let symbols = |recording: &RecordingBytes| {
+        let mut dat = TraceDat::parse(recording.bytes()).ok()?;
+        dat.load_symbols();
+        Some(dat.formats().kallsyms.clone())
+    };
+    let Some((whole, left)) = symbols(whole).zip(symbols(redacted)) else {
+        return 0;
+    };
+    // 1 MiB and as many pages as the random number says, below 512 MiB.
+    let distance = (1 << 20) + RANDOM % (511 << 8) * 4096;
+    failures.check(left.len() < 2_000, || {
+        format!("{} symbols are left", left.len())
+    });
+    for address in left.starts() {
+        let before = whole.lookup(address + distance);
+        let after = left.lookup(address);
+        let same = before == after || after.is_some_and(|(name, _)| name.starts_with("symbol-"));
+        failures.check(same, || format!("{address:#x}: {after:?} was {before:?}"));
+    }
+    left.len()
+}
+
 /// Returns whether a text may stay: it says what a thread is, is the kernel's, or is too short to look for.
 fn may_stay(text: &str) -> bool {
     model::public_form(text).is_some() || text.starts_with('[') || text.len() < 6
@@ -71,7 +102,7 @@ fn may_stay(text: &str) -> bool {
 #[test]
 fn no_name_is_left_and_all_events_are() {
     let mut failures = Failures::default();
-    let mut looked_for = 0;
+    let (mut looked_for, mut symbols) = (0, 0);
     for case in cases() {
         if !["perf.data", "trace.dat"].contains(&case.kind.as_str()) {
             continue;
@@ -82,9 +113,15 @@ fn no_name_is_left_and_all_events_are() {
             continue;
         };
         let mut file = Vec::new();
-        redactable.write(987_654_321, &mut file).expect("memory");
+        let (_, replaced) = redactable.write(RANDOM, &mut file).expect("memory");
         let before = found(&whole);
         let redacted = RecordingBytes::from_bytes(name, file).expect("some bytes");
+        let check = redactable
+            .check(&redacted, &replaced)
+            .expect("both are read");
+        let same = check.is_same && check.events == before.events;
+        failures.check(same, || format!("{name}: {check:?}"));
+        symbols += compared_symbols(&whole, &redacted, &mut failures);
         let after = found(&redacted);
         failures.equal(
             name,
@@ -110,6 +147,12 @@ fn no_name_is_left_and_all_events_are() {
                         .any(|one| one.contains(text))
                 })
         };
+        for one in check.remaining {
+            let in_front = memchr::memmem::find(&bytes[..begins], one.name.as_bytes()).is_some();
+            failures.check(in_front || in_formats(&one.name), || {
+                format!("{name}: {one:?} remains")
+            });
+        }
         for text in before.texts.iter().filter(|text| !may_stay(text)) {
             looked_for += 1;
             let left = memchr::memmem::find(&bytes[begins..], text.as_bytes()).is_some();
@@ -118,6 +161,7 @@ fn no_name_is_left_and_all_events_are() {
             });
         }
     }
+    failures.check(symbols > 100, || format!("{symbols} symbols"));
     failures.check(looked_for > 500, || format!("{looked_for} names"));
     failures.finish(500);
 }

@@ -28,6 +28,10 @@ impl TracePrivacyMask for LetterMask {
         b"7 q\n".to_vec()
     }
 
+    fn symbols(&mut self, _: &[u8]) -> Vec<u8> {
+        Vec::new()
+    }
+
     fn label(&mut self, _: &str) -> String {
         "q".to_owned()
     }

@@ -54,6 +54,8 @@ pub(crate) struct TextNotes {
     pub odd_text: Occurrences,
     /// Lines of the function_graph tracer without a time of day or a CPU.
     pub untimed_graph: Occurrences,
+    /// Lines of buffers beyond those that are kept apart.
+    pub sources_merged: Occurrences,
     /// Events without a CPU.
     pub cpuless: u64,
     /// Events of the kernel's option `raw`.
@@ -125,6 +127,9 @@ impl TextNotes {
         raise(&self.untimed_graph, |lines, line| DoubtKind::GraphUntimed {
             lines,
             line,
+        });
+        raise(&self.sources_merged, |lines, line| {
+            DoubtKind::BuffersMerged { lines, line }
         });
         if self.cpuless > 0 {
             quality.raise(DoubtKind::CpusNotPrinted {

@@ -210,7 +210,7 @@ impl TextState {
         let buffer = if head.who.source.is_empty() {
             0
         } else {
-            self.source(head.who.source.of(&line.bytes))
+            self.source(head.who.source.of(&line.bytes), number)
         };
         self.send_lost(head.time, buffer, sink);
         self.after_event = true;
@@ -322,11 +322,12 @@ impl TextState {
     }
 
     /// Returns the number of the file or buffer with this name.
-    fn source(&mut self, name: &[u8]) -> u16 {
+    fn source(&mut self, name: &[u8], line: u64) -> u16 {
         if let Some(at) = self.sources.iter().position(|s| **s == *name) {
             return u16::try_from(at).unwrap_or(0);
         }
         if self.sources.len() >= MAX_SOURCES {
+            self.notes.sources_merged.add(line);
             return 0;
         }
         self.sources.push(name.into());
@@ -461,7 +462,7 @@ impl TextState {
                 if count > 0 {
                     self.machine_cpus = self.machine_cpus.max(Some(count));
                     let name = source.unwrap_or_default().of(bare);
-                    self.source(name);
+                    self.source(name, number);
                 }
             }
             OtherLine::Lost { cpu, count } => self.lost(cpu, count, number),

@@ -335,6 +335,26 @@ two:           <idle>-0     [003]   844.832000: softirq_raise:        vec=9 [act
     assert_eq!(reported, [(0, Some("CPU 1/KVM")), (1, Some("<idle>"))]);
 }
 
+#[test]
+fn buffers_beyond_those_that_are_kept_apart_are_said() {
+    let mut text = "cpus=4\n".to_owned();
+    for buffer in 0..1_030 {
+        text.push_str(&format!(
+            "b{buffer}:   tinyvm-316   [000]   {}.872325: kvm_entry:            vcpu 0, rip 0x10\n",
+            100 + buffer
+        ));
+    }
+    let (got, summary) = read(&text);
+    assert_eq!((got.events.len(), summary.sources.len()), (1_030, 1_024));
+    // The file's own buffer is one of them, so seven have no number.
+    let said = summary.quality.texts();
+    assert!(
+        said.iter()
+            .any(|text| text.starts_with("7 lines are of more files or buffers")),
+        "{said:?}"
+    );
+}
+
 /// `trace-cmd split --top -b host` of 3.4, and its report.
 #[test]
 fn a_renamed_top_buffer_is_the_only_one() {

@@ -4,7 +4,7 @@ use doubts::{DoubtKind, Doubts};
 use event::{ExitReason, Kind};
 
 use super::{Exits, ExitsReport, UnpairedExits, VMEXIT};
-use crate::analysis::{AccountScope, EventAccount, WalkState};
+use crate::analysis::{AccountScope, AccountedEvents, EventAccount, WalkState};
 use crate::unknowable;
 
 impl ExitsReport {
@@ -94,7 +94,7 @@ impl Exits {
         let untimed = &self.untimed;
         let others = untimed.without_thread + untimed.clock_back + untimed.first;
         Some(EventAccount {
-            kinds: &[Kind::KvmExit],
+            which: AccountedEvents::Kinds(&[Kind::KvmExit]),
             name: "kvm_exit",
             of: AccountScope::Chosen,
             events: timed

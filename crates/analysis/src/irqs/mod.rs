@@ -19,7 +19,10 @@ use event::{Data, Event, EventType, FieldReader, NONE};
 use model::{Machine, RetiredThreads, Vm};
 use rustc_hash::FxHashMap;
 
-use crate::analysis::{Analysis, Context, EventDetail, FilterScope, Needs, WalkState};
+use crate::analysis::{
+    AccountScope, AccountedEvents, Analysis, Context, EventAccount, EventDetail, FilterScope,
+    Needs, WalkState,
+};
 use crate::guests::{GuestIrqs, IrqGuest};
 use crate::series::{PartCounts, SliceMeasure};
 use crate::slices::Amount;
@@ -175,6 +178,10 @@ pub struct Irqs {
     gic: FxHashMap<GicSender, IrqCounts>,
     /// Interrupts beyond what is kept.
     beyond: u64,
+    /// Events that are of no interrupt with a vector, as NMIs, or that say nothing which can be read.
+    aside: u64,
+    /// The types of events that are looked at, which the recording has.
+    recorded: Vec<u32>,
     accepts: bool,
     posts: bool,
     injections: bool,
@@ -226,6 +233,7 @@ impl Irqs {
                 let vcpu = number(vcpu).and_then(|vcpu| u32::try_from(vcpu).ok());
                 let Some((vector, number)) = vector.zip(vcpu) else {
                     self.last.remove(&event.tid);
+                    self.aside += 1;
                     return;
                 };
                 let brought = IrqSender {
@@ -250,8 +258,9 @@ impl Irqs {
             Some(IrqFields::Posted) => {
                 self.posts = true;
                 let last = self.last.remove(&event.tid);
-                if let Some(sums) = last.and_then(|last| self.accepted.get_mut(&last)) {
-                    sums.special += 1;
+                match last.and_then(|last| self.accepted.get_mut(&last)) {
+                    Some(sums) => sums.special += 1,
+                    None => self.aside += 1,
                 }
             }
             Some(IrqFields::Inject {
@@ -262,6 +271,7 @@ impl Irqs {
                 // INT n of the guest's own is none.
                 let vector = number(vector).filter(|_| number(soft).unwrap_or(0) == 0);
                 let Some(vector) = vector.and_then(|vector| u8::try_from(vector).ok()) else {
+                    self.aside += 1;
                     return;
                 };
                 self.injections = true;
@@ -284,6 +294,7 @@ impl Irqs {
                 level,
             }) => {
                 let Some(intid) = number(intid).and_then(|intid| u32::try_from(intid).ok()) else {
+                    self.aside += 1;
                     return;
                 };
                 let vcpu = number(vcpu).and_then(|vcpu| u32::try_from(vcpu).ok());
@@ -420,6 +431,21 @@ impl Analysis for Irqs {
         }
     }
 
+    fn counted(&self, _: &WalkState<'_>) -> Vec<EventAccount> {
+        let of_x86 = self.accepted.values().chain(self.injected.values());
+        let in_sums = of_x86.chain(self.gic.values()).fold(0u64, |sum, one| {
+            sum.saturating_add(one.count).saturating_add(one.special)
+        });
+        vec![EventAccount {
+            which: AccountedEvents::Types(self.recorded.clone()),
+            name: "of interrupts",
+            of: AccountScope::Inside,
+            events: in_sums
+                .saturating_add(self.beyond)
+                .saturating_add(self.aside),
+        }]
+    }
+
     fn counters(&self, _walked: &WalkState<'_>, tell: &mut dyn FnMut(u8, u32, Amount)) {
         for ((what, vector), count) in &self.by_vector {
             let amount = Amount {
@@ -485,6 +511,9 @@ impl Analysis for Irqs {
             }
             _ => return EventDetail::Nothing,
         };
+        if ty.recorded && ty.machine == 0 {
+            self.recorded.push(ty.index);
+        }
         self.kinds.insert(ty.index, says);
         EventDetail::Thread
     }

@@ -9,7 +9,7 @@ use symbols::KernelFunctions;
 
 use super::task::{KeptWait, OtherTasks, SchedSums};
 use super::{DelayConvention, Function, SchedLatencies, WorkSums};
-use crate::analysis::{AccountScope, EventAccount};
+use crate::analysis::{AccountScope, AccountedEvents, EventAccount};
 use crate::continuity::Turns;
 use crate::{OTHERS, Stats};
 
@@ -413,7 +413,7 @@ impl SchedLatencies {
     pub(super) fn count_switches(&self) -> Option<EventAccount> {
         let of_cpus = self.cpus.iter().map(|cpu| cpu.switches);
         self.has.switches.then(|| EventAccount {
-            kinds: &[Kind::SchedSwitch],
+            which: AccountedEvents::Kinds(&[Kind::SchedSwitch]),
             name: "sched_switch",
             of: AccountScope::Inside,
             events: of_cpus.fold(self.without_cpu, u64::saturating_add),

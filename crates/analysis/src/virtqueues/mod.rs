@@ -18,7 +18,10 @@ use event::{Data, Event, EventType, Isa, MmioAccess, index_of};
 use model::{GuestAccess, Vm};
 use rustc_hash::FxHashMap;
 
-use crate::analysis::{Analysis, Context, EventDetail, FilterScope, GuestEvent, Needs, WalkState};
+use crate::analysis::{
+    AccountScope, AccountedEvents, Analysis, Context, EventAccount, EventDetail, FilterScope,
+    GuestEvent, Needs, WalkState,
+};
 use crate::exits::access_key;
 use crate::names::{is_notification_register, name_access};
 
@@ -73,6 +76,20 @@ struct OpenCall {
     depth: u8,
 }
 
+/// Where an event is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum QueuePlace {
+    /// In a row, or in a register's writes.
+    Row,
+    /// It moved nothing through a queue: reads, the loopback interface, frames that were refused, or calls whose
+    /// return will be counted.
+    Aside,
+    /// With what is beyond the rows.
+    Beyond,
+    /// With the returns of calls that the recording does not have.
+    Unpaired,
+}
+
 /// Counts what went through virtqueues.
 #[derive(Debug, Default)]
 pub struct Virtqueues {
@@ -88,6 +105,9 @@ pub struct Virtqueues {
     sources: BTreeSet<VirtqueueSource>,
     beyond: u64,
     unpaired: u64,
+    /// Events of the leading recording, and the types of which they are.
+    counted: u64,
+    types: Vec<u32>,
     recorded: bool,
     issues: bool,
     isa: Option<Isa>,
@@ -112,6 +132,7 @@ impl Virtqueues {
         self.recorded |= wanted && ty.recorded;
         if let Some(fields) = fields.as_ref().filter(|_| ty.recorded && ty.machine == 0) {
             self.sources.insert(fields.source());
+            self.types.push(ty.index);
         }
         if let Some(QueueFields::Block { issues: true, .. }) = fields {
             self.issues |= ty.recorded;
@@ -126,20 +147,36 @@ impl Virtqueues {
 
     fn sums(&mut self, key: QueueKey) -> Option<&mut QueueSums> {
         if self.rows.len() >= MAX_ROWS && !self.rows.contains_key(&key) {
-            self.beyond += 1;
             return None;
         }
         Some(self.rows.entry(key).or_default())
     }
 
-    fn wrote(&mut self, tid: i32, access: GuestAccess, value: Option<u64>, fast: bool) {
+    /// Counts in a row, where there is one.
+    fn in_row(&mut self, key: QueueKey, count: impl FnOnce(&mut QueueSums)) -> QueuePlace {
+        match self.sums(key) {
+            Some(sums) => {
+                count(sums);
+                QueuePlace::Row
+            }
+            None => QueuePlace::Beyond,
+        }
+    }
+
+    fn wrote(
+        &mut self,
+        tid: i32,
+        access: GuestAccess,
+        value: Option<u64>,
+        fast: bool,
+    ) -> QueuePlace {
         let queue = value.filter(|value| *value < MAX_QUEUE);
         let key = ((tid, access, queue), fast);
         if self.writes.len() >= MAX_ROWS && !self.writes.contains_key(&key) {
-            self.beyond += 1;
-            return;
+            return QueuePlace::Beyond;
         }
         *self.writes.entry(key).or_default() += 1;
+        QueuePlace::Row
     }
 
     fn take(&mut self, event: &Event<'_>, data: &Data) {
@@ -156,13 +193,24 @@ impl Virtqueues {
             .entry(machine)
             .or_insert((event.time, event.time));
         (*from, *to) = (event.time.min(*from), event.time.max(*to));
-        self.count(machine, &fields, event, data);
+        match self.count(machine, &fields, event, data) {
+            QueuePlace::Row | QueuePlace::Aside => {}
+            QueuePlace::Beyond => self.beyond += 1,
+            QueuePlace::Unpaired => self.unpaired += 1,
+        }
+        self.counted += u64::from(machine == 0);
         if let Some(kind) = self.kinds.get_mut(index) {
             *kind = Some((machine, fields));
         }
     }
 
-    fn count(&mut self, machine: u16, fields: &QueueFields, event: &Event<'_>, data: &Data) {
+    fn count(
+        &mut self,
+        machine: u16,
+        fields: &QueueFields,
+        event: &Event<'_>,
+        data: &Data,
+    ) -> QueuePlace {
         let key = |source, device, queue| QueueKey {
             machine,
             source,
@@ -177,52 +225,47 @@ impl Virtqueues {
                         gpa: mmio.gpa,
                         write: true,
                     };
-                    self.wrote(event.tid, access, Some(mmio.value), false);
+                    self.wrote(event.tid, access, Some(mmio.value), false)
                 }
                 Data::KvmPio(pio) if pio.write => {
                     let access = GuestAccess::Port {
                         port: pio.port,
                         write: true,
                     };
-                    self.wrote(event.tid, access, pio.value.map(u64::from), false);
+                    self.wrote(event.tid, access, pio.value.map(u64::from), false)
                 }
-                _ => {}
+                _ => QueuePlace::Aside,
             },
-            QueueFields::FastMmio(address) => {
-                if let Some(gpa) = address.number(event, data) {
+            QueueFields::FastMmio(address) => match address.number(event, data) {
+                Some(gpa) => {
                     let access = GuestAccess::Mmio { gpa, write: true };
-                    self.wrote(event.tid, access, None, true);
+                    self.wrote(event.tid, access, None, true)
                 }
-            }
+                None => QueuePlace::Aside,
+            },
             QueueFields::Frame { .. } | QueueFields::Block { .. } => {
-                self.transfer(machine, fields, event, data);
+                self.transfer(machine, fields, event, data)
             }
             QueueFields::Handler(name) => {
-                let Some(name) = text(name, event, data) else {
-                    return;
+                let name = text(name, event, data);
+                let Some((device, queue)) = name.as_deref().and_then(of_handler) else {
+                    return QueuePlace::Aside;
                 };
-                if let Some((device, queue)) = of_handler(&name) {
-                    let key = key(VirtqueueSource::Driver, device, queue);
-                    if let Some(sums) = self.sums(key) {
-                        more(&mut sums.interrupts, 1);
-                    }
-                }
+                let key = key(VirtqueueSource::Driver, device, queue);
+                self.in_row(key, |sums| more(&mut sums.interrupts, 1))
             }
             QueueFields::Driver(fields) if fields.call == DriverCall::Took => {
-                self.took((machine, event.tid), fields.took(event, data));
+                self.took((machine, event.tid), fields.took(event, data))
             }
             QueueFields::Driver(fields) => {
                 let (device, queue) = fields.queue(event, data);
                 let key = key(VirtqueueSource::Driver, device, queue);
                 match fields.call {
                     DriverCall::Takes => self.takes((machine, event.tid), key),
-                    call => {
-                        let Some(sums) = self.sums(key) else { return };
-                        match call {
-                            DriverCall::Adds => more(&mut sums.added, 1),
-                            _ => more(&mut sums.notifications, 1),
-                        }
-                    }
+                    call => self.in_row(key, |sums| match call {
+                        DriverCall::Adds => more(&mut sums.added, 1),
+                        _ => more(&mut sums.notifications, 1),
+                    }),
                 }
             }
             QueueFields::BackEnd(fields) => self.back_end(machine, fields, event, data),
@@ -230,7 +273,13 @@ impl Virtqueues {
     }
 
     /// A back end takes a frame, gives buffers back or interrupts the guest.
-    fn back_end(&mut self, machine: u16, fields: &BackEndFields, event: &Event<'_>, data: &Data) {
+    fn back_end(
+        &mut self,
+        machine: u16,
+        fields: &BackEndFields,
+        event: &Event<'_>,
+        data: &Data,
+    ) -> QueuePlace {
         let queue = match fields {
             BackEndFields::Used { queue, .. } => queue.number(event, data),
             _ => None,
@@ -253,8 +302,7 @@ impl Virtqueues {
             }
             _ => None,
         };
-        let Some(sums) = self.sums(key) else { return };
-        match fields {
+        self.in_row(key, |sums| match fields {
             BackEndFields::Used { .. } => {
                 if let Some(used) = used {
                     more(&mut sums.used, used);
@@ -262,11 +310,17 @@ impl Virtqueues {
             }
             BackEndFields::Interrupts => more(&mut sums.interrupts, 1),
             BackEndFields::Takes => sums.sent.get_or_insert_default().add(None),
-        }
+        })
     }
 
     /// A frame or a request goes one way.
-    fn transfer(&mut self, machine: u16, fields: &QueueFields, event: &Event<'_>, data: &Data) {
+    fn transfer(
+        &mut self,
+        machine: u16,
+        fields: &QueueFields,
+        event: &Event<'_>,
+        data: &Data,
+    ) -> QueuePlace {
         let key = |source, device| QueueKey {
             machine,
             source,
@@ -282,16 +336,16 @@ impl Virtqueues {
                 refused,
             } => {
                 let Some(interface) = text(interface, event, data) else {
-                    return;
+                    return QueuePlace::Aside;
                 };
                 if interface == "lo" || refused.number(event, data).is_some_and(|rc| rc != 0) {
-                    return;
+                    return QueuePlace::Aside;
                 }
                 let bytes = bytes.number(event, data);
                 // What a tap device sends the guest receives.
                 let to_guest = *sends == is_tap(&interface);
                 let tid = event.tid;
-                if let Some(sums) = self.sums(key(VirtqueueSource::Frames, interface)) {
+                self.in_row(key(VirtqueueSource::Frames, interface), |sums| {
                     let way = match to_guest {
                         true => &mut sums.received,
                         false => {
@@ -300,59 +354,57 @@ impl Virtqueues {
                         }
                     };
                     way.get_or_insert_default().add(bytes);
-                }
+                })
             }
             QueueFields::Block { issues, fields } => {
                 let Some(request) = fields.read(event, data) else {
-                    return;
+                    return QueuePlace::Aside;
                 };
                 let device = format!("{}:{}", request.device.0, request.device.1);
-                let Some(sums) = self.sums(key(VirtqueueSource::Requests, device)) else {
-                    return;
-                };
-                let [written, read] = &mut sums.completed;
-                let (count, written, read) = match issues {
-                    true => (&mut sums.added, &mut sums.sent, &mut sums.received),
-                    false => (&mut sums.used, written, read),
-                };
-                more(count, 1);
-                for (goes, way) in [(request.writes, written), (request.reads, read)] {
-                    if goes {
-                        way.get_or_insert_default().add(request.bytes);
+                self.in_row(key(VirtqueueSource::Requests, device), |sums| {
+                    let [written, read] = &mut sums.completed;
+                    let (count, written, read) = match issues {
+                        true => (&mut sums.added, &mut sums.sent, &mut sums.received),
+                        false => (&mut sums.used, written, read),
+                    };
+                    more(count, 1);
+                    for (goes, way) in [(request.writes, written), (request.reads, read)] {
+                        if goes {
+                            way.get_or_insert_default().add(request.bytes);
+                        }
                     }
-                }
+                })
             }
-            _ => {}
+            _ => QueuePlace::Aside,
         }
     }
 
     /// A used buffer is asked for. One of the two functions may call the other one.
-    fn takes(&mut self, thread: (u16, i32), key: QueueKey) {
+    fn takes(&mut self, thread: (u16, i32), key: QueueKey) -> QueuePlace {
         let full = self.calls.len() >= MAX_CALLS;
         match self.calls.get_mut(&thread) {
             Some(call) if call.key == key && call.depth == 1 => call.depth = 2,
             Some(call) => *call = OpenCall { key, depth: 1 },
-            None if full => self.beyond += 1,
+            None if full => return QueuePlace::Beyond,
             None => {
                 self.calls.insert(thread, OpenCall { key, depth: 1 });
             }
         }
+        QueuePlace::Aside
     }
 
     /// And that returns.
-    fn took(&mut self, thread: (u16, i32), buffer: bool) {
+    fn took(&mut self, thread: (u16, i32), buffer: bool) -> QueuePlace {
         let Some(call) = self.calls.get_mut(&thread) else {
-            self.unpaired += 1;
-            return;
+            return QueuePlace::Unpaired;
         };
         call.depth -= 1;
         if call.depth > 0 {
-            return;
+            return QueuePlace::Aside;
         }
-        if let Some(call) = self.calls.remove(&thread)
-            && let Some(sums) = self.sums(call.key)
-        {
-            more(&mut sums.used, u64::from(buffer));
+        match self.calls.remove(&thread) {
+            Some(call) => self.in_row(call.key, |sums| more(&mut sums.used, u64::from(buffer))),
+            None => QueuePlace::Unpaired,
         }
     }
 
@@ -506,6 +558,15 @@ impl Analysis for Virtqueues {
 
     fn filter_scope(&self) -> Option<FilterScope> {
         Some(FilterScope::Window)
+    }
+
+    fn counted(&self, _: &WalkState<'_>) -> Vec<EventAccount> {
+        vec![EventAccount {
+            which: AccountedEvents::Types(self.types.clone()),
+            name: "of virtqueues",
+            of: AccountScope::Inside,
+            events: self.counted,
+        }]
     }
 
     fn wants(&mut self, ty: &EventType<'_>) -> EventDetail {

@@ -6,8 +6,9 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::Args;
+use doubts::DoubtKind;
 use event::Quality;
-use redact::RedactionCounts;
+use redact::{RedactionCounts, ReplacedNames};
 use render::ClockUnit;
 use source::RecordingBytes;
 
@@ -35,14 +36,15 @@ pub(crate) struct RedactArgs {
 const HELP: &str = "Writes a recording of which every number is the same, and no name: names of threads and files are \
 replaced, the same by the same, but for names that say what a thread is (CPU 3/KVM, vhost-4509, kworker/9:1). Texts in \
 events are replaced, and bytes that a guest wrote to its devices are 0. The host's name, command lines, build ids, \
-copied stacks and registers are left out, and of a trace.dat symbols, modules and texts of trace_printk. \
-Addresses of the kernel are moved by one distance that is random and kept nowhere.
+copied stacks and registers are left out, and of a trace.dat modules, texts of trace_printk and the symbols that no \
+address of the recording falls into. Addresses of the kernel are moved by one distance that is random and kept nowhere.
 
 Kept are times, CPUs, process and thread ids, the kernel's release, the processor's
 name, and the names of events, of probes too.
 
 A perf.data and a trace.dat can be redacted, whatever their form; a text cannot. The
-new file is never packed.
+new file is never packed. It is read when it is written: its events are compared
+with those of the original, and the replaced names are looked for in it.
 
 Examples:
   trapline redact perf.data
@@ -62,14 +64,28 @@ pub(crate) fn run(args: &RedactArgs) -> Result<()> {
     let mut random = [0; 8];
     let filled = File::open(RANDOM).and_then(|mut file| file.read_exact(&mut random));
     filled.with_context(|| format!("{RANDOM}: cannot be read"))?;
-    let mut counts = RedactionCounts::default();
+    let (mut counts, mut replaced) = (RedactionCounts::default(), ReplacedNames::default());
     new_file::write(&to, |out| {
-        counts = redactable.write(u64::from_ne_bytes(random), out)?;
+        (counts, replaced) = redactable.write(u64::from_ne_bytes(random), out)?;
         Ok(())
     })?;
+    let check = redactable.check(&RecordingBytes::open(&to)?, &replaced)?;
     let name = to.display().to_string();
     let inputs = [recording.name().to_owned()];
-    let quality = Quality::default();
+    let mut quality = Quality::default();
+    if !check.is_same {
+        quality.raise(DoubtKind::RedactionDiffers {
+            events: check.events,
+            before: check.events_before,
+        });
+    }
+    if let Some(first) = check.remaining.first() {
+        quality.raise(DoubtKind::NamesRemain {
+            names: check.remaining.len() as u64,
+            first: format!("{:?}", first.name),
+            times: first.times,
+        });
+    }
     let answer = Answer {
         format: args.format,
         command: "redact",
@@ -78,8 +94,15 @@ pub(crate) fn run(args: &RedactArgs) -> Result<()> {
         clock: ClockUnit::Nanoseconds,
     };
     answer.print(
-        || render::redact::text(&counts, &name, output::layout(usize::MAX, true)),
-        || render::redact::document(&counts, &name),
+        || {
+            let layout = output::layout(usize::MAX, true);
+            let mut text = render::redact::text(&counts, &check, &name, layout);
+            if !quality.doubts.is_empty() {
+                text.push_str(&output::quality(recording.name(), &quality));
+            }
+            text
+        },
+        || render::redact::document(&counts, &check, &name),
         |_| render::redact::csv(&counts),
     )
 }

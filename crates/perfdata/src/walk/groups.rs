@@ -9,9 +9,9 @@ use super::visitor::{PerfVisitor, SampleWish, Totals};
 use crate::attr::EventAttr;
 use crate::ids::IdMap;
 use crate::sample::PerfSample;
-use tracefmt::index_of;
+use tracefmt::{Diagnostic, index_of};
 
-/// Counters that are followed, by id and thread. Beyond them a value stands for what was counted from the beginning.
+/// Counters that are followed, by id and thread. What those beyond them counted between two samples is not known.
 const MAX_COUNTERS: usize = 1 << 20;
 
 /// What the counters of a recording's groups have counted.
@@ -27,6 +27,8 @@ pub(super) struct SampledGroups {
     last: HashMap<(u64, i32), u64>,
     /// Samples of members, by attribute.
     samples: Vec<u64>,
+    /// Values of counters that are not followed.
+    not_followed: u64,
 }
 
 impl SampledGroups {
@@ -43,6 +45,7 @@ impl SampledGroups {
                 by_thread: attrs.iter().map(|attr| attr.inherit).collect(),
                 last: HashMap::new(),
                 samples: vec![0; attrs.len()],
+                not_followed: 0,
             })
     }
 
@@ -76,13 +79,17 @@ impl SampledGroups {
                 Some(true) => sample.tid,
                 _ => -1,
             };
+            let is_room = self.last.len() < MAX_COUNTERS;
             let last = match self.last.get_mut(&(id, thread)) {
                 Some(last) => std::mem::replace(last, value),
-                None => {
-                    if self.last.len() < MAX_COUNTERS {
-                        self.last.insert((id, thread), value);
-                    }
+                None if is_room => {
+                    self.last.insert((id, thread), value);
                     0
+                }
+                // Nothing is better than all that it has counted from the beginning, once more with each sample.
+                None => {
+                    self.not_followed += 1;
+                    value
                 }
             };
             let is_leader = attr == sample.attr;
@@ -104,6 +111,13 @@ impl SampledGroups {
     pub(super) fn add_to(&self, totals: &mut Totals) {
         for (all, members) in totals.samples.iter_mut().zip(&self.samples) {
             *all += members;
+        }
+        if self.not_followed > 0 {
+            totals.diagnostics.push(Diagnostic::new(format!(
+                "more than {MAX_COUNTERS} counters of sampled groups: what {} of the others' values counted is not \
+                 known, and counts as nothing",
+                self.not_followed
+            )));
         }
     }
 }

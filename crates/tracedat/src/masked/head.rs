@@ -29,8 +29,13 @@ pub(super) fn v6(
     let mut front = dat.data.get(..HEAD).unwrap_or_default().to_vec();
     let formats = dat.places.formats.clone().unwrap_or(0..0);
     front.extend_from_slice(dat.data.get(formats).unwrap_or_default());
-    // Symbols, and the texts of trace_printk.
-    front.extend(endian.u32_bytes(0));
+    let symbols = match &dat.symbols {
+        KallsymsPlace::Text(place) => mask.symbols(dat.data.get(place.clone()).unwrap_or_default()),
+        _ => Vec::new(),
+    };
+    front.extend(endian.u32_bytes(u32::try_from(symbols.len()).unwrap_or(0)));
+    front.extend(symbols);
+    // The texts of trace_printk.
     front.extend(endian.u32_bytes(0));
     let names = dat.data.get(dat.places.names.clone()).unwrap_or_default();
     let names = mask.saved_names(names);
@@ -147,7 +152,10 @@ fn body(
     mask: &mut dyn TracePrivacyMask,
 ) -> Option<Vec<u8>> {
     let endian = dat.formats.abi.endian;
-    let is_kept = matches!(found.id, id::HEADER_INFO..=id::EVENT_FORMATS | id::CMDLINES);
+    let is_kept = matches!(
+        found.id,
+        id::HEADER_INFO..=id::EVENT_FORMATS | id::KALLSYMS | id::CMDLINES
+    );
     let (bytes, _) = is_kept.then(|| dat.sections().body(found))?;
     let mut cursor = Cursor::new(&bytes, endian);
     let mut formats = FormatCatalog::default();
@@ -159,6 +167,16 @@ fn body(
                 let size = cursor.u64()?;
                 cursor.take(size)?;
             }
+        }
+        id::KALLSYMS => {
+            let size = cursor.u32()?;
+            let text = cursor.take(u64::from(size)).unwrap_or(cursor.rest());
+            let symbols = mask.symbols(text);
+            let mut made = endian
+                .u32_bytes(u32::try_from(symbols.len()).unwrap_or(0))
+                .to_vec();
+            made.extend(symbols);
+            return Some(made);
         }
         id::FTRACE_EVENTS => formats.read_ftrace_formats(&mut cursor).then_some(())?,
         id::EVENT_FORMATS => formats.read_event_formats(&mut cursor).then_some(())?,
@@ -174,13 +192,12 @@ fn body(
     Some(bytes.get(..cursor.position())?.to_vec())
 }
 
-/// Returns how many parts of a version 6 file are left out that no option leads to: symbols, the texts of
-/// `trace_printk`, buffers of text.
+/// Returns how many parts of a version 6 file are left out that no option leads to: the texts of `trace_printk`, buffers
+/// of text.
 pub(super) fn omitted(dat: &TraceDat<'_>) -> u64 {
     if dat.info.version != 6 {
         return 0;
     }
-    let symbols = matches!(&dat.symbols, KallsymsPlace::Text(place) if !place.is_empty());
     let printk = !dat.formats.printk.is_empty();
-    dat.info.texts.len() as u64 + u64::from(symbols) + u64::from(printk)
+    dat.info.texts.len() as u64 + u64::from(printk)
 }

@@ -8,6 +8,9 @@ pub trait TracePrivacyMask {
     /// Returns what stands in place of the saved names of threads: lines of an id and a name.
     fn saved_names(&mut self, text: &[u8]) -> Vec<u8>;
 
+    /// Returns what stands in place of lines of `/proc/kallsyms`. Asked when all records were masked once.
+    fn symbols(&mut self, kallsyms: &[u8]) -> Vec<u8>;
+
     /// Returns what stands in place of the name of an instance or of a guest.
     fn label(&mut self, name: &str) -> String;
 

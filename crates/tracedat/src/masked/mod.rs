@@ -1,8 +1,8 @@
 //! A recording with what is private in it replaced.
 //!
 //! The new file is made of what is on a list: the formats of events, the names of threads, options of which it is known
-//! what they hold (`options.rs`), and records. Nothing is passed on because it was not thought of: symbols, texts of
-//! `trace_printk`, modules, type information, buffers of the kernel's own text and options that are not on the list
+//! what they hold (`options.rs`), the symbols that records have addresses of, and records. Nothing is passed on because
+//! it was not thought of: texts of `trace_printk`, modules, type information, buffers of the kernel's own text and options that are not on the list
 //! are left out, and so is whatever stands in a page between its records. What is private, and what stands in its
 //! place, decides a [`TracePrivacyMask`].
 //!
@@ -17,13 +17,13 @@ mod options;
 use std::io;
 use std::ops::Range;
 
-use ::salvage::{SalvageOutlet, SalvageRefusal};
+use ::salvage::{CountingOutlet, SalvageOutlet, SalvageRefusal};
 use tracefmt::FormatCatalog;
 
 use crate::TraceDatError;
-use crate::file::TraceDat;
+use crate::file::{KallsymsPlace, TraceDat};
 use crate::salvage::DatSalvage;
-use crate::salvage::pages::{self, PageForm};
+use crate::salvage::pages::{self, CpuRegion, PageForm};
 use crate::salvage::parts::NewPart;
 
 pub use mask::TracePrivacyMask;
@@ -73,7 +73,8 @@ impl<'a> MaskableDat<'a> {
     }
 
     /// Writes the recording with what is private replaced. Returns how many sections, options and buffers of text were
-    /// left out.
+    /// left out. It goes over the records twice where symbols stand before them: the mask has to give the same for the
+    /// same.
     ///
     /// # Errors
     ///
@@ -94,6 +95,13 @@ impl<'a> MaskableDat<'a> {
             let clock = buffer.clock.as_ref().or(dat.info.clock.as_ref());
             buffer.clock = clock.map(|clock| options::clocks(clock));
         }
+        if !matches!(dat.symbols, KallsymsPlace::None) {
+            let mut consumed = |range| out.consumed(range);
+            let mut nowhere = CountingOutlet::new(&mut consumed);
+            for cpu in buffers.iter().flat_map(|buffer| &buffer.cpus) {
+                self.records(&cpu.region, mask, &mut nowhere)?;
+            }
+        }
         let options = options::masked(dat, mask);
         let parts = match dat.info.version {
             6 => head::v6(dat, &mut buffers, &options, mask),
@@ -108,19 +116,30 @@ impl<'a> MaskableDat<'a> {
                     let Some(region) = cpu.map(|cpu| &cpu.region) else {
                         continue;
                     };
-                    let layout = region.layout;
-                    let mut masked = |page: &[u8]| match layout.header(page) {
-                        Some(header) => {
-                            let mut record = |record: &mut [u8]| mask.ring_record(record);
-                            layout.masked(page, &header, &mut record)
-                        }
-                        None => vec![0; layout.page_size],
-                    };
-                    let form = PageForm::Masked(&mut masked);
-                    pages::pass(dat.data, region, dat.compression, form, &mut *out)?;
+                    self.records(region, mask, &mut *out)?;
                 }
             }
         }
         Ok(options.omitted + head::omitted(dat))
+    }
+
+    /// Passes on a CPU's pages, masked.
+    fn records(
+        &self,
+        region: &CpuRegion,
+        mask: &mut dyn TracePrivacyMask,
+        out: &mut dyn SalvageOutlet,
+    ) -> io::Result<()> {
+        let dat = &self.salvage.dat;
+        let layout = region.layout;
+        let mut masked = |page: &[u8]| match layout.header(page) {
+            Some(header) => {
+                let mut record = |record: &mut [u8]| mask.ring_record(record);
+                layout.masked(page, &header, &mut record)
+            }
+            None => vec![0; layout.page_size],
+        };
+        let form = PageForm::Masked(&mut masked);
+        pages::pass(dat.data, region, dat.compression, form, out).map(drop)
     }
 }
