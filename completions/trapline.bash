@@ -274,7 +274,7 @@ _trapline() {
                     return 0
                     ;;
                 --sandbox)
-                    COMPREPLY=($(compgen -W "auto required off" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "auto required show off" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -324,7 +324,7 @@ _trapline() {
                     return 0
                     ;;
                 --sandbox)
-                    COMPREPLY=($(compgen -W "auto required off" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "auto required show off" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -346,7 +346,7 @@ _trapline() {
                     return 0
                     ;;
                 --sandbox)
-                    COMPREPLY=($(compgen -W "auto required off" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "auto required show off" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -404,7 +404,7 @@ _trapline() {
                     return 0
                     ;;
                 --sandbox)
-                    COMPREPLY=($(compgen -W "auto required off" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "auto required show off" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -466,7 +466,7 @@ _trapline() {
                     return 0
                     ;;
                 --sandbox)
-                    COMPREPLY=($(compgen -W "auto required off" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "auto required show off" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -524,7 +524,7 @@ _trapline() {
                     return 0
                     ;;
                 --sandbox)
-                    COMPREPLY=($(compgen -W "auto required off" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "auto required show off" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -602,7 +602,7 @@ _trapline() {
                     return 0
                     ;;
                 --sandbox)
-                    COMPREPLY=($(compgen -W "auto required off" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "auto required show off" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -804,7 +804,7 @@ _trapline() {
                     return 0
                     ;;
                 --sandbox)
-                    COMPREPLY=($(compgen -W "auto required off" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "auto required show off" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -874,7 +874,7 @@ _trapline() {
                     return 0
                     ;;
                 --sandbox)
-                    COMPREPLY=($(compgen -W "auto required off" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "auto required show off" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -932,7 +932,7 @@ _trapline() {
                     return 0
                     ;;
                 --sandbox)
-                    COMPREPLY=($(compgen -W "auto required off" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "auto required show off" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -998,7 +998,7 @@ _trapline() {
                     return 0
                     ;;
                 --sandbox)
-                    COMPREPLY=($(compgen -W "auto required off" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "auto required show off" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -1148,7 +1148,7 @@ _trapline() {
                     return 0
                     ;;
                 --sandbox)
-                    COMPREPLY=($(compgen -W "auto required off" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "auto required show off" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -1234,7 +1234,7 @@ _trapline() {
                     return 0
                     ;;
                 --sandbox)
-                    COMPREPLY=($(compgen -W "auto required off" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "auto required show off" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -1332,7 +1332,7 @@ _trapline() {
                     return 0
                     ;;
                 --sandbox)
-                    COMPREPLY=($(compgen -W "auto required off" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "auto required show off" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -1418,7 +1418,7 @@ _trapline() {
                     return 0
                     ;;
                 --sandbox)
-                    COMPREPLY=($(compgen -W "auto required off" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "auto required show off" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -1528,7 +1528,7 @@ _trapline() {
                     return 0
                     ;;
                 --sandbox)
-                    COMPREPLY=($(compgen -W "auto required off" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "auto required show off" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -1598,7 +1598,7 @@ _trapline() {
                     return 0
                     ;;
                 --sandbox)
-                    COMPREPLY=($(compgen -W "auto required off" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "auto required show off" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -1700,7 +1700,7 @@ _trapline() {
                     return 0
                     ;;
                 --sandbox)
-                    COMPREPLY=($(compgen -W "auto required off" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "auto required show off" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -1730,7 +1730,7 @@ _trapline() {
                     return 0
                     ;;
                 --sandbox)
-                    COMPREPLY=($(compgen -W "auto required off" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "auto required show off" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -1876,7 +1876,7 @@ _trapline() {
                     return 0
                     ;;
                 --sandbox)
-                    COMPREPLY=($(compgen -W "auto required off" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "auto required show off" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -2458,7 +2458,7 @@ _trapline() {
                     return 0
                     ;;
                 --sandbox)
-                    COMPREPLY=($(compgen -W "auto required off" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "auto required show off" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -2544,7 +2544,7 @@ _trapline() {
                     return 0
                     ;;
                 --sandbox)
-                    COMPREPLY=($(compgen -W "auto required off" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "auto required show off" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -2574,7 +2574,7 @@ _trapline() {
                     return 0
                     ;;
                 --sandbox)
-                    COMPREPLY=($(compgen -W "auto required off" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "auto required show off" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -2692,7 +2692,7 @@ _trapline() {
                     return 0
                     ;;
                 --sandbox)
-                    COMPREPLY=($(compgen -W "auto required off" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "auto required show off" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -2822,7 +2822,7 @@ _trapline() {
                     return 0
                     ;;
                 --sandbox)
-                    COMPREPLY=($(compgen -W "auto required off" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "auto required show off" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -2856,7 +2856,7 @@ _trapline() {
                     return 0
                     ;;
                 --sandbox)
-                    COMPREPLY=($(compgen -W "auto required off" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "auto required show off" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -2962,7 +2962,7 @@ _trapline() {
                     return 0
                     ;;
                 --sandbox)
-                    COMPREPLY=($(compgen -W "auto required off" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "auto required show off" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -2988,7 +2988,7 @@ _trapline() {
                     return 0
                     ;;
                 --sandbox)
-                    COMPREPLY=($(compgen -W "auto required off" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "auto required show off" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -3026,7 +3026,7 @@ _trapline() {
                     return 0
                     ;;
                 --sandbox)
-                    COMPREPLY=($(compgen -W "auto required off" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "auto required show off" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -3120,7 +3120,7 @@ _trapline() {
                     return 0
                     ;;
                 --sandbox)
-                    COMPREPLY=($(compgen -W "auto required off" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "auto required show off" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -3174,7 +3174,7 @@ _trapline() {
                     return 0
                     ;;
                 --sandbox)
-                    COMPREPLY=($(compgen -W "auto required off" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "auto required show off" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -3264,7 +3264,7 @@ _trapline() {
                     return 0
                     ;;
                 --sandbox)
-                    COMPREPLY=($(compgen -W "auto required off" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "auto required show off" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -3354,7 +3354,7 @@ _trapline() {
                     return 0
                     ;;
                 --sandbox)
-                    COMPREPLY=($(compgen -W "auto required off" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "auto required show off" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -3428,7 +3428,7 @@ _trapline() {
                     return 0
                     ;;
                 --sandbox)
-                    COMPREPLY=($(compgen -W "auto required off" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "auto required show off" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -3474,7 +3474,7 @@ _trapline() {
                     return 0
                     ;;
                 --sandbox)
-                    COMPREPLY=($(compgen -W "auto required off" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "auto required show off" -- "${cur}"))
                     return 0
                     ;;
                 *)

@@ -27,8 +27,9 @@ end
 complete -c trapline -n "__fish_trapline_needs_command" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
 always\t'Always'
 never\t'Never'"
-complete -c trapline -n "__fish_trapline_needs_command" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
+complete -c trapline -n "__fish_trapline_needs_command" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), the same and say what is in force (show), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
 required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
+show\t'As far as the kernel knows how to, and what is in force is said on standard error'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_needs_command" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'
 complete -c trapline -n "__fish_trapline_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -68,8 +69,9 @@ complete -c trapline -n "__fish_trapline_using_subcommand why" -l budget -d 'Let
 complete -c trapline -n "__fish_trapline_using_subcommand why" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
 always\t'Always'
 never\t'Never'"
-complete -c trapline -n "__fish_trapline_using_subcommand why" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
+complete -c trapline -n "__fish_trapline_using_subcommand why" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), the same and say what is in force (show), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
 required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
+show\t'As far as the kernel knows how to, and what is in force is said on standard error'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand why" -l dry-run -d 'Record nothing: say what is missing here, which VMs there are, and which commands would be run'
 complete -c trapline -n "__fish_trapline_using_subcommand why" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'
@@ -98,8 +100,9 @@ complete -c trapline -n "__fish_trapline_using_subcommand report" -l time -d 'On
 complete -c trapline -n "__fish_trapline_using_subcommand report" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
 always\t'Always'
 never\t'Never'"
-complete -c trapline -n "__fish_trapline_using_subcommand report" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
+complete -c trapline -n "__fish_trapline_using_subcommand report" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), the same and say what is in force (show), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
 required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
+show\t'As far as the kernel knows how to, and what is in force is said on standard error'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand report" -l full -d 'Print everything instead of one screen: all findings with their evidence, all rows, all warnings'
 complete -c trapline -n "__fish_trapline_using_subcommand report" -l brief -d 'Print ten lines of plain text, for a ticket or a mail: no table, no line beyond 72 columns but for a command, no colour'
@@ -170,8 +173,9 @@ complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l time -d '
 complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
 always\t'Always'
 never\t'Never'"
-complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
+complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), the same and say what is in force (show), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
 required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
+show\t'As far as the kernel knows how to, and what is in force is said on standard error'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l patch -d 'Print only the change of the definition that the findings ask for, as a unified diff; without a recording what the remarks ask for'
 complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l full -d 'Name every cause that could not be checked, with what it needs, and every one that was looked for and not found, with the least that would have been found'
@@ -215,8 +219,9 @@ complete -c trapline -n "__fish_trapline_using_subcommand compare" -s i -l input
 complete -c trapline -n "__fish_trapline_using_subcommand compare" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
 always\t'Always'
 never\t'Never'"
-complete -c trapline -n "__fish_trapline_using_subcommand compare" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
+complete -c trapline -n "__fish_trapline_using_subcommand compare" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), the same and say what is in force (show), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
 required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
+show\t'As far as the kernel knows how to, and what is in force is said on standard error'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand compare" -l each -d 'Compare each recording with the first, in one table with a column for each'
 complete -c trapline -n "__fish_trapline_using_subcommand compare" -l all -d 'Show also changes that are small or may be noise'
@@ -230,8 +235,9 @@ csv\t'For spreadsheets'"
 complete -c trapline -n "__fish_trapline_using_subcommand rules" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
 always\t'Always'
 never\t'Never'"
-complete -c trapline -n "__fish_trapline_using_subcommand rules" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
+complete -c trapline -n "__fish_trapline_using_subcommand rules" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), the same and say what is in force (show), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
 required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
+show\t'As far as the kernel knows how to, and what is in force is said on standard error'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand rules" -l explain -d 'Explain all rules'
 complete -c trapline -n "__fish_trapline_using_subcommand rules" -l json -d 'Short for --format json'
@@ -256,8 +262,9 @@ complete -c trapline -n "__fish_trapline_using_subcommand info" -l time -d 'Only
 complete -c trapline -n "__fish_trapline_using_subcommand info" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
 always\t'Always'
 never\t'Never'"
-complete -c trapline -n "__fish_trapline_using_subcommand info" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
+complete -c trapline -n "__fish_trapline_using_subcommand info" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), the same and say what is in force (show), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
 required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
+show\t'As far as the kernel knows how to, and what is in force is said on standard error'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand info" -l json -d 'Short for --format json'
 complete -c trapline -n "__fish_trapline_using_subcommand info" -l csv -d 'Short for --format csv'
@@ -284,8 +291,9 @@ complete -c trapline -n "__fish_trapline_using_subcommand events" -l time -d 'On
 complete -c trapline -n "__fish_trapline_using_subcommand events" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
 always\t'Always'
 never\t'Never'"
-complete -c trapline -n "__fish_trapline_using_subcommand events" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
+complete -c trapline -n "__fish_trapline_using_subcommand events" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), the same and say what is in force (show), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
 required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
+show\t'As far as the kernel knows how to, and what is in force is said on standard error'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand events" -l console -d 'Instead of events, print what guests wrote to their serial consoles, line by line. The bytes come from kvm_pio (x86) and kvm_mmio (arm64) events'
 complete -c trapline -n "__fish_trapline_using_subcommand events" -l ns -d 'Print times to the nanosecond'
@@ -325,8 +333,9 @@ complete -c trapline -n "__fish_trapline_using_subcommand exits" -l time -d 'Onl
 complete -c trapline -n "__fish_trapline_using_subcommand exits" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
 always\t'Always'
 never\t'Never'"
-complete -c trapline -n "__fish_trapline_using_subcommand exits" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
+complete -c trapline -n "__fish_trapline_using_subcommand exits" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), the same and say what is in force (show), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
 required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
+show\t'As far as the kernel knows how to, and what is in force is said on standard error'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand exits" -l wide -d 'Show all columns, for terminals wider than 80 columns'
 complete -c trapline -n "__fish_trapline_using_subcommand exits" -l json -d 'Short for --format json'
@@ -350,8 +359,9 @@ complete -c trapline -n "__fish_trapline_using_subcommand explain" -l time -d 'O
 complete -c trapline -n "__fish_trapline_using_subcommand explain" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
 always\t'Always'
 never\t'Never'"
-complete -c trapline -n "__fish_trapline_using_subcommand explain" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
+complete -c trapline -n "__fish_trapline_using_subcommand explain" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), the same and say what is in force (show), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
 required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
+show\t'As far as the kernel knows how to, and what is in force is said on standard error'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand explain" -l json -d 'Short for --format json'
 complete -c trapline -n "__fish_trapline_using_subcommand explain" -l csv -d 'Short for --format csv'
@@ -378,8 +388,9 @@ complete -c trapline -n "__fish_trapline_using_subcommand vcpus" -l time -d 'Onl
 complete -c trapline -n "__fish_trapline_using_subcommand vcpus" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
 always\t'Always'
 never\t'Never'"
-complete -c trapline -n "__fish_trapline_using_subcommand vcpus" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
+complete -c trapline -n "__fish_trapline_using_subcommand vcpus" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), the same and say what is in force (show), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
 required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
+show\t'As far as the kernel knows how to, and what is in force is said on standard error'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand vcpus" -l wide -d 'Show durations instead of percentages, and lists in full, for terminals wider than 80 columns'
 complete -c trapline -n "__fish_trapline_using_subcommand vcpus" -l json -d 'Short for --format json'
@@ -406,8 +417,9 @@ complete -c trapline -n "__fish_trapline_using_subcommand irqs" -l time -d 'Only
 complete -c trapline -n "__fish_trapline_using_subcommand irqs" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
 always\t'Always'
 never\t'Never'"
-complete -c trapline -n "__fish_trapline_using_subcommand irqs" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
+complete -c trapline -n "__fish_trapline_using_subcommand irqs" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), the same and say what is in force (show), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
 required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
+show\t'As far as the kernel knows how to, and what is in force is said on standard error'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand irqs" -l json -d 'Short for --format json'
 complete -c trapline -n "__fish_trapline_using_subcommand irqs" -l csv -d 'Short for --format csv'
@@ -434,8 +446,9 @@ complete -c trapline -n "__fish_trapline_using_subcommand virtqueues" -l time -d
 complete -c trapline -n "__fish_trapline_using_subcommand virtqueues" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
 always\t'Always'
 never\t'Never'"
-complete -c trapline -n "__fish_trapline_using_subcommand virtqueues" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
+complete -c trapline -n "__fish_trapline_using_subcommand virtqueues" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), the same and say what is in force (show), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
 required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
+show\t'As far as the kernel knows how to, and what is in force is said on standard error'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand virtqueues" -l wide -d 'Show all columns, for terminals wider than 80 columns'
 complete -c trapline -n "__fish_trapline_using_subcommand virtqueues" -l json -d 'Short for --format json'
@@ -462,8 +475,9 @@ complete -c trapline -n "__fish_trapline_using_subcommand counters" -l time -d '
 complete -c trapline -n "__fish_trapline_using_subcommand counters" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
 always\t'Always'
 never\t'Never'"
-complete -c trapline -n "__fish_trapline_using_subcommand counters" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
+complete -c trapline -n "__fish_trapline_using_subcommand counters" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), the same and say what is in force (show), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
 required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
+show\t'As far as the kernel knows how to, and what is in force is said on standard error'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand counters" -l json -d 'Short for --format json'
 complete -c trapline -n "__fish_trapline_using_subcommand counters" -l csv -d 'Short for --format csv'
@@ -509,8 +523,9 @@ complete -c trapline -n "__fish_trapline_using_subcommand paths" -l time -d 'Onl
 complete -c trapline -n "__fish_trapline_using_subcommand paths" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
 always\t'Always'
 never\t'Never'"
-complete -c trapline -n "__fish_trapline_using_subcommand paths" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
+complete -c trapline -n "__fish_trapline_using_subcommand paths" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), the same and say what is in force (show), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
 required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
+show\t'As far as the kernel knows how to, and what is in force is said on standard error'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand paths" -l each -d 'Print every instance: when it reached each step, and what else is known about it'
 complete -c trapline -n "__fish_trapline_using_subcommand paths" -l json -d 'Short for --format json'
@@ -558,8 +573,9 @@ complete -c trapline -n "__fish_trapline_using_subcommand flame" -l time -d 'Onl
 complete -c trapline -n "__fish_trapline_using_subcommand flame" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
 always\t'Always'
 never\t'Never'"
-complete -c trapline -n "__fish_trapline_using_subcommand flame" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
+complete -c trapline -n "__fish_trapline_using_subcommand flame" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), the same and say what is in force (show), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
 required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
+show\t'As far as the kernel knows how to, and what is in force is said on standard error'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand flame" -l off-cpu -d 'Show what threads waited for without a CPU instead: the time from switch to switch, by the stack with which they left'
 complete -c trapline -n "__fish_trapline_using_subcommand flame" -l both -d 'Show the time on and off CPU together. The time on CPU is by switches too, shared out by samples'
@@ -596,8 +612,9 @@ complete -c trapline -n "__fish_trapline_using_subcommand sched" -l time -d 'Onl
 complete -c trapline -n "__fish_trapline_using_subcommand sched" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
 always\t'Always'
 never\t'Never'"
-complete -c trapline -n "__fish_trapline_using_subcommand sched" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
+complete -c trapline -n "__fish_trapline_using_subcommand sched" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), the same and say what is in force (show), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
 required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
+show\t'As far as the kernel knows how to, and what is in force is said on standard error'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand sched" -l histogram -d 'Show a histogram of the delays, in powers of two'
 complete -c trapline -n "__fish_trapline_using_subcommand sched" -l json -d 'Short for --format json'
@@ -641,8 +658,9 @@ csv\t'For spreadsheets'"
 complete -c trapline -n "__fish_trapline_using_subcommand record" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
 always\t'Always'
 never\t'Never'"
-complete -c trapline -n "__fish_trapline_using_subcommand record" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
+complete -c trapline -n "__fish_trapline_using_subcommand record" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), the same and say what is in force (show), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
 required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
+show\t'As far as the kernel knows how to, and what is in force is said on standard error'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand record" -l compact -d 'Let programs in the kernel (BPF) write the scheduler\'s and KVM\'s events as records of 24 bytes, which become perf\'s when they are read: who makes the events pays a sixth to a third, and the recorder more. Times are those of CLOCK_MONOTONIC'
 complete -c trapline -n "__fish_trapline_using_subcommand record" -l counters -d 'Count cycles, instructions and cache misses of each vCPU, in its guest apart from in the host (\'trapline counters\' shows them), or of the threads that --tid names. They are counted and not sampled, and read once a second'
@@ -662,8 +680,9 @@ complete -c trapline -n "__fish_trapline_using_subcommand agent" -l token-file -
 complete -c trapline -n "__fish_trapline_using_subcommand agent" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
 always\t'Always'
 never\t'Never'"
-complete -c trapline -n "__fish_trapline_using_subcommand agent" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
+complete -c trapline -n "__fish_trapline_using_subcommand agent" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), the same and say what is in force (show), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
 required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
+show\t'As far as the kernel knows how to, and what is in force is said on standard error'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand agent" -l once -d 'With --listen: end after one recording'
 complete -c trapline -n "__fish_trapline_using_subcommand agent" -l session -d 'Serve one host on the socket that is standard input. The agent starts itself so for each recording'
@@ -676,8 +695,9 @@ csv\t'For spreadsheets'"
 complete -c trapline -n "__fish_trapline_using_subcommand overhead" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
 always\t'Always'
 never\t'Never'"
-complete -c trapline -n "__fish_trapline_using_subcommand overhead" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
+complete -c trapline -n "__fish_trapline_using_subcommand overhead" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), the same and say what is in force (show), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
 required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
+show\t'As far as the kernel knows how to, and what is in force is said on standard error'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand overhead" -l json -d 'Short for --format json'
 complete -c trapline -n "__fish_trapline_using_subcommand overhead" -l csv -d 'Short for --format csv'
@@ -686,8 +706,9 @@ complete -c trapline -n "__fish_trapline_using_subcommand overhead" -s h -l help
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and not __fish_seen_subcommand_from ipi wake clock timer exits net disk explain help" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
 always\t'Always'
 never\t'Never'"
-complete -c trapline -n "__fish_trapline_using_subcommand bench; and not __fish_seen_subcommand_from ipi wake clock timer exits net disk explain help" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and not __fish_seen_subcommand_from ipi wake clock timer exits net disk explain help" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), the same and say what is in force (show), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
 required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
+show\t'As far as the kernel knows how to, and what is in force is said on standard error'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and not __fish_seen_subcommand_from ipi wake clock timer exits net disk explain help" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and not __fish_seen_subcommand_from ipi wake clock timer exits net disk explain help" -s h -l help -d 'Print help'
@@ -713,8 +734,9 @@ csv\t'For spreadsheets'"
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from ipi" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
 always\t'Always'
 never\t'Never'"
-complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from ipi" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from ipi" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), the same and say what is in force (show), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
 required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
+show\t'As far as the kernel knows how to, and what is in force is said on standard error'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from ipi" -l pairs -d 'Measure every pair of CPUs too, in both directions; at most 64 CPUs'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from ipi" -l json -d 'Short for --format json'
@@ -735,8 +757,9 @@ csv\t'For spreadsheets'"
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from wake" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
 always\t'Always'
 never\t'Never'"
-complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from wake" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from wake" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), the same and say what is in force (show), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
 required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
+show\t'As far as the kernel knows how to, and what is in force is said on standard error'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from wake" -l json -d 'Short for --format json'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from wake" -l csv -d 'Short for --format csv'
@@ -754,8 +777,9 @@ csv\t'For spreadsheets'"
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from clock" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
 always\t'Always'
 never\t'Never'"
-complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from clock" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from clock" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), the same and say what is in force (show), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
 required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
+show\t'As far as the kernel knows how to, and what is in force is said on standard error'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from clock" -l each-source -d 'Measure with every clock source that the kernel has, one after another. That changes the clock of the whole machine meanwhile; it is set back at the end, after Ctrl-C too, but not after kill -9. It takes root'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from clock" -l json -d 'Short for --format json'
@@ -774,8 +798,9 @@ csv\t'For spreadsheets'"
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from timer" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
 always\t'Always'
 never\t'Never'"
-complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from timer" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from timer" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), the same and say what is in force (show), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
 required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
+show\t'As far as the kernel knows how to, and what is in force is said on standard error'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from timer" -l json -d 'Short for --format json'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from timer" -l csv -d 'Short for --format csv'
@@ -793,8 +818,9 @@ csv\t'For spreadsheets'"
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from exits" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
 always\t'Always'
 never\t'Never'"
-complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from exits" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from exits" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), the same and say what is in force (show), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
 required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
+show\t'As far as the kernel knows how to, and what is in force is said on standard error'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from exits" -l json -d 'Short for --format json'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from exits" -l csv -d 'Short for --format csv'
@@ -815,8 +841,9 @@ csv\t'For spreadsheets'"
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from net" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
 always\t'Always'
 never\t'Never'"
-complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from net" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from net" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), the same and say what is in force (show), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
 required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
+show\t'As far as the kernel knows how to, and what is in force is said on standard error'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from net" -l json -d 'Short for --format json'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from net" -l csv -d 'Short for --format csv'
@@ -835,8 +862,9 @@ csv\t'For spreadsheets'"
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from disk" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
 always\t'Always'
 never\t'Never'"
-complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from disk" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from disk" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), the same and say what is in force (show), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
 required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
+show\t'As far as the kernel knows how to, and what is in force is said on standard error'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from disk" -l write -d 'Write too, to a file that is made in the folder'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from disk" -l json -d 'Short for --format json'
@@ -861,8 +889,9 @@ complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from explain" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
 always\t'Always'
 never\t'Never'"
-complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from explain" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from explain" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), the same and say what is in force (show), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
 required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
+show\t'As far as the kernel knows how to, and what is in force is said on standard error'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from explain" -l json -d 'Short for --format json'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from explain" -l csv -d 'Short for --format csv'
@@ -917,8 +946,9 @@ complete -c trapline -n "__fish_trapline_using_subcommand export" -l time -d 'On
 complete -c trapline -n "__fish_trapline_using_subcommand export" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
 always\t'Always'
 never\t'Never'"
-complete -c trapline -n "__fish_trapline_using_subcommand export" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
+complete -c trapline -n "__fish_trapline_using_subcommand export" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), the same and say what is in force (show), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
 required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
+show\t'As far as the kernel knows how to, and what is in force is said on standard error'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand export" -l json -d 'Short for --format json'
 complete -c trapline -n "__fish_trapline_using_subcommand export" -l csv -d 'Short for --format csv'
@@ -938,8 +968,9 @@ csv\t'For spreadsheets'"
 complete -c trapline -n "__fish_trapline_using_subcommand top" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
 always\t'Always'
 never\t'Never'"
-complete -c trapline -n "__fish_trapline_using_subcommand top" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
+complete -c trapline -n "__fish_trapline_using_subcommand top" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), the same and say what is in force (show), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
 required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
+show\t'As far as the kernel knows how to, and what is in force is said on standard error'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand top" -l once -d 'Count for one interval, print it, and end'
 complete -c trapline -n "__fish_trapline_using_subcommand top" -l events -d 'Count in this program, out of events that the kernel writes to rings, even where BPF programs can count in the kernel. The numbers are the same, at a higher cost. Where BPF is not allowed, that is done without being asked for'
@@ -965,8 +996,9 @@ complete -c trapline -n "__fish_trapline_using_subcommand watch" -l budget -d 'L
 complete -c trapline -n "__fish_trapline_using_subcommand watch" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
 always\t'Always'
 never\t'Never'"
-complete -c trapline -n "__fish_trapline_using_subcommand watch" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
+complete -c trapline -n "__fish_trapline_using_subcommand watch" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), the same and say what is in force (show), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
 required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
+show\t'As far as the kernel knows how to, and what is in force is said on standard error'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand watch" -l events -d 'Count in this program, out of events that the kernel writes to rings, as \'trapline top --events\' does'
 complete -c trapline -n "__fish_trapline_using_subcommand watch" -l dry-run -d 'Watch nothing: say what is missing here, what would be opened, what that costs, and which conditions there are'
@@ -979,8 +1011,9 @@ csv\t'For spreadsheets'"
 complete -c trapline -n "__fish_trapline_using_subcommand redact" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
 always\t'Always'
 never\t'Never'"
-complete -c trapline -n "__fish_trapline_using_subcommand redact" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
+complete -c trapline -n "__fish_trapline_using_subcommand redact" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), the same and say what is in force (show), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
 required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
+show\t'As far as the kernel knows how to, and what is in force is said on standard error'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand redact" -l json -d 'Short for --format json'
 complete -c trapline -n "__fish_trapline_using_subcommand redact" -l csv -d 'Short for --format csv'
@@ -994,8 +1027,9 @@ csv\t'For spreadsheets'"
 complete -c trapline -n "__fish_trapline_using_subcommand salvage" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
 always\t'Always'
 never\t'Never'"
-complete -c trapline -n "__fish_trapline_using_subcommand salvage" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
+complete -c trapline -n "__fish_trapline_using_subcommand salvage" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), the same and say what is in force (show), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
 required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
+show\t'As far as the kernel knows how to, and what is in force is said on standard error'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand salvage" -l json -d 'Short for --format json'
 complete -c trapline -n "__fish_trapline_using_subcommand salvage" -l csv -d 'Short for --format csv'
@@ -1008,8 +1042,9 @@ csv\t'For spreadsheets'"
 complete -c trapline -n "__fish_trapline_using_subcommand facts" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
 always\t'Always'
 never\t'Never'"
-complete -c trapline -n "__fish_trapline_using_subcommand facts" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
+complete -c trapline -n "__fish_trapline_using_subcommand facts" -l sandbox -d 'Read files without what reading does not need: network, other programs, files but those of -o. As far as the kernel can (auto), the same and say what is in force (show), or the command ends where it cannot (required), or not (off)' -r -f -a "auto\t'As far as the kernel knows how to'
 required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
+show\t'As far as the kernel knows how to, and what is in force is said on standard error'
 off\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand facts" -l json -d 'Short for --format json'
 complete -c trapline -n "__fish_trapline_using_subcommand facts" -l csv -d 'Short for --format csv'

@@ -8,8 +8,8 @@ has and write what it returns; what they do not know they leave out (`perfdata`,
   who runs it stay ([`model::public_form`]).
 - Addresses of the kernel are moved by one distance, so that what was at one place still is, and how far two are apart
   stays. Nobody can take from them where the kernel was. Addresses of user space stay.
-- Of the kernel's symbols those stay that an address of the recording has; those of modules that not every kernel has are
-  replaced.
+- Of the kernel's symbols those stay that an address of the recording has; those of modules that not every kernel has
+  are replaced.
 - Of a tracepoint's record the numbers stay that its format has; texts are replaced, bytes become 0, and so does all
   that no field covers. What a guest wrote to its devices is 0 too: it may be the text of its console.
 

@@ -11,8 +11,8 @@ use event::{Data, Event, EventType, Kind, Quality, Side};
 use model::{Span, TaskChanges};
 use session::{Filters, GuestPairing, Session, SessionOptions};
 
-/// An analysis that drops one event on its way to another: of a kind the one with a number. [`Kind::Other`] stands for all
-/// that the other one wants.
+/// An analysis that drops one event on its way to another: of a kind the one with a number. [`Kind::Other`] stands for
+/// all that the other one wants.
 #[derive(Debug)]
 struct Swallowing<A> {
     inner: A,

@@ -161,7 +161,7 @@ fn no_name_is_left_and_all_events_are() {
             });
         }
     }
-    failures.check(symbols > 100, || format!("{symbols} symbols"));
+    failures.check(symbols > 10, || format!("{symbols} symbols"));
     failures.check(looked_for > 500, || format!("{looked_for} names"));
     failures.finish(500);
 }

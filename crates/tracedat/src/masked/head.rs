@@ -192,8 +192,8 @@ fn body(
     Some(bytes.get(..cursor.position())?.to_vec())
 }
 
-/// Returns how many parts of a version 6 file are left out that no option leads to: the texts of `trace_printk`, buffers
-/// of text.
+/// Returns how many parts of a version 6 file are left out that no option leads to: the texts of `trace_printk`,
+/// buffers of text.
 pub(super) fn omitted(dat: &TraceDat<'_>) -> u64 {
     if dat.info.version != 6 {
         return 0;
