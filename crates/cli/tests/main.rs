@@ -32,6 +32,7 @@ mod facts_command;
 mod filters;
 mod flame;
 mod flame_folded;
+mod flame_firefox;
 mod flame_guest;
 mod flame_picture;
 mod flame_pprof;

@@ -30,6 +30,7 @@ pub mod exits;
 pub mod explain;
 pub mod facts;
 pub mod flame;
+pub mod firefox;
 pub mod flame_diff;
 pub mod flame_folded;
 pub mod flame_picture;
