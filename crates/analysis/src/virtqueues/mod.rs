@@ -25,7 +25,7 @@ use crate::names::{is_notification_register, name_access};
 pub use row::{VirtqueueRow, VirtqueueSource, VirtqueueTraffic, VirtqueuesReport};
 
 use device_names::{is_tap, isa_of, of_handler};
-use fields::{BackEndFields, DriverCall, QueueFields, text, used_at_once};
+use fields::{BackEndFields, CountedAlike, DriverCall, QueueFields, text, used_at_once};
 
 /// Devices and queues that are kept, and writes by address.
 const MAX_ROWS: usize = 1 << 12;
@@ -86,6 +86,8 @@ pub struct Virtqueues {
     spans: FxHashMap<u16, (u64, u64)>,
     /// Of which kinds of rows the leading recording has events.
     sources: BTreeSet<VirtqueueSource>,
+    /// What was recorded of a machine, so that a device without it had none.
+    alike: BTreeSet<(u16, CountedAlike)>,
     beyond: u64,
     unpaired: u64,
     recorded: bool,
@@ -115,6 +117,10 @@ impl Virtqueues {
         }
         if let Some(QueueFields::Block { issues: true, .. }) = fields {
             self.issues |= ty.recorded;
+        }
+        let alike = fields.as_ref().and_then(QueueFields::counted_alike);
+        if let Some(alike) = alike.filter(|_| ty.recorded) {
+            self.alike.insert((ty.machine, alike));
         }
         let index = index_of(ty.index);
         if self.kinds.len() <= index {
@@ -156,6 +162,9 @@ impl Virtqueues {
             .entry(machine)
             .or_insert((event.time, event.time));
         (*from, *to) = (event.time.min(*from), event.time.max(*to));
+        if let Some(alike) = fields.counted_alike() {
+            self.alike.insert((machine, alike));
+        }
         self.count(machine, &fields, event, data);
         if let Some(kind) = self.kinds.get_mut(index) {
             *kind = Some((machine, fields));
@@ -404,7 +413,7 @@ impl Virtqueues {
                 true => (written, read),
                 false => (sums.sent, sums.received),
             };
-            report.rows.push(VirtqueueRow {
+            let row = VirtqueueRow {
                 vm: tid.and_then(of_thread),
                 inside,
                 source: key.source,
@@ -420,7 +429,8 @@ impl Virtqueues {
                 sent,
                 received,
                 span: self.span(key.machine),
-            });
+            };
+            report.rows.push(self.with_none(row, key.machine));
         }
         report.rows.sort_by(|a, b| {
             let place = |row: &VirtqueueRow| (row.vm.is_none(), row.vm, !row.inside, row.source);
@@ -428,6 +438,41 @@ impl Virtqueues {
             order.then_with(|| (&a.device, &a.queue).cmp(&(&b.device, &b.queue)))
         });
         report
+    }
+
+    /// Returns a row of requests or frames in which what was recorded, and did not happen to this device, is none.
+    fn with_none(&self, mut row: VirtqueueRow, machine: u16) -> VirtqueueRow {
+        use CountedAlike::{Completions, Issues, Receives, Sends};
+        let recorded = |alike| self.alike.contains(&(machine, alike));
+        let fill = |traffic: &mut Option<VirtqueueTraffic>, recorded: bool| {
+            if recorded {
+                traffic.get_or_insert(VirtqueueTraffic {
+                    count: 0,
+                    bytes: Some(0),
+                });
+            }
+        };
+        match row.source {
+            VirtqueueSource::Requests => {
+                row.added = row.added.or(recorded(Issues).then_some(0));
+                row.used = row.used.or(recorded(Completions).then_some(0));
+                // A request is counted either way when it is issued, else when it is completed.
+                for way in [&mut row.sent, &mut row.received] {
+                    fill(way, recorded(Issues) || recorded(Completions));
+                }
+            }
+            VirtqueueSource::Frames => {
+                // What a tap device sends the guest receives.
+                let [sent, received] = match is_tap(&row.device) {
+                    true => [Receives, Sends],
+                    false => [Sends, Receives],
+                };
+                fill(&mut row.sent, recorded(sent));
+                fill(&mut row.received, recorded(received));
+            }
+            _ => {}
+        }
+        row
     }
 
     /// Returns whether the leading recording shows a guest's accesses or a back end.
