@@ -1,5 +1,6 @@
 // What the report's page does. All of it stands in the page without this script, but the timeline.
 
+import { measured } from "./columns.js";
 import { last } from "./copy.js";
 import * as commands from "./commands.js";
 import { all, make } from "./dom.js";
@@ -20,6 +21,8 @@ interface Exposed {
   timelines: Timeline[];
   /** What was copied last, and how. */
   copied: { text: string; way: string };
+  /** How often tables were measured. */
+  measured: { times: number };
   /** True when everything has been made, and how long after the page was asked for that was, in milliseconds. */
   ready: boolean;
   readyMs: number;
@@ -53,7 +56,7 @@ function follow(timelines: readonly Timeline[], choose: ((vm: string) => void) |
 }
 
 async function start(): Promise<void> {
-  const exposed: Exposed = { timelines: [], copied: last, ready: false, readyMs: NaN };
+  const exposed: Exposed = { timelines: [], copied: last, measured, ready: false, readyMs: NaN };
   (window as unknown as { trapline: Exposed }).trapline = exposed;
   document.documentElement.classList.add("scripted");
   folds.start();
