@@ -5,6 +5,7 @@ import { last } from "./copy.js";
 import * as commands from "./commands.js";
 import { all, make } from "./dom.js";
 import * as evidence from "./evidence.js";
+import * as explain from "./explain.js";
 import * as folds from "./folds.js";
 import { parse } from "./hash.js";
 import * as overview from "./overview.js";
@@ -66,6 +67,7 @@ async function start(): Promise<void> {
   const made = await Promise.all(all(".timeline").map(timeline));
   exposed.timelines.push(...made.filter((one) => one !== undefined));
   evidence.start(exposed.timelines);
+  explain.start(exposed.timelines);
   ticket.start();
   search.start(exposed.timelines);
   overview.start(exposed.timelines);

@@ -119,6 +119,7 @@ fn changed(
             out.html,
             "<details><summary>{count}: {caption}</summary>\n{html}</details>"
         );
+            events: None,
         return;
     }
     out.markup(&html);
