@@ -1741,7 +1741,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__flame)
-            opts="-i -o -h --input --output --off-cpu --both --wakeup --guest-exits --event --by --unit --idle --limit --kallsyms --guest-kallsyms --guest-modules --guestmount --guest --diff --diff-kallsyms --diff-guest-kallsyms --symfs --buildid-dir --debug-dir --perf-maps --no-inline --format --json --csv --formats --facts --spool-limit --max-memory --threads --pid --vm --vcpu --cpu --time --color --strict --sandbox --help"
+            opts="-i -o -h --input --output --as --off-cpu --both --wakeup --guest-exits --event --by --unit --idle --limit --kallsyms --guest-kallsyms --guest-modules --guestmount --guest --diff --diff-kallsyms --diff-guest-kallsyms --symfs --buildid-dir --debug-dir --perf-maps --no-inline --format --json --csv --formats --facts --spool-limit --max-memory --threads --pid --vm --vcpu --cpu --time --color --strict --sandbox --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1761,6 +1761,10 @@ _trapline() {
                     ;;
                 -o)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --as)
+                    COMPREPLY=($(compgen -W "svg html folded speedscope pprof firefox" -- "${cur}"))
                     return 0
                     ;;
                 --event)

@@ -534,6 +534,12 @@ complete -c trapline -n "__fish_trapline_using_subcommand paths" -l strict -d 'E
 complete -c trapline -n "__fish_trapline_using_subcommand paths" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trapline -n "__fish_trapline_using_subcommand flame" -s i -l input -d 'The same as REC, as perf has it. May be repeated. Without any REC, the newest recording in this folder is read: trapline-N, which \'trapline record\' makes, perf.data.guest, perf.data or trace.dat' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand flame" -s o -l output -d 'Write the stacks to FILE. If its name ends in .svg or .html: a flame graph for a browser; in .folded: a line for each stack, for flamegraph.pl, inferno and others; in .json: speedscope\'s file format; in .pb.gz or .pprof: a profile for pprof, Grafana, Parca and others' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand flame" -l as -d 'Write FILE in this form, whatever its name is. A profile for the Firefox Profiler (profiler.firefox.com) is compressed if FILE ends in .gz' -r -f -a "svg\t'A flame graph for a browser'
+html\t'A page with a flame graph'
+folded\t'A line for each stack'
+speedscope\t'Speedscope\'s file format'
+pprof\t'A profile for pprof'
+firefox\t'A profile for the Firefox Profiler'"
 complete -c trapline -n "__fish_trapline_using_subcommand flame" -l event -d 'Show the samples of this event. The default is the one of time with the most samples, else the first that is no tracepoint' -r
 complete -c trapline -n "__fish_trapline_using_subcommand flame" -l by -d 'What stands below the stacks that -o writes' -r -f -a "comm\t'The names of threads'
 thread\t'Threads'

@@ -34,6 +34,41 @@ export function first(count: number, most: number, kept: ReadonlySet<number>): b
   return Array.from({ length: count }, (_, column) => column < most || kept.has(column));
 }
 
+/** The room of a table, and how wide it and each of its columns are while the first `MOST` show. */
+export interface Widths {
+  room: number;
+  table: number;
+  columns: readonly number[];
+}
+
+/** How many of the first columns fit, of `MOST` at most and `LEAST` at least. Those that are kept take room in any case. */
+export function fitting(widths: Widths, kept: ReadonlySet<number>): number {
+  let [most, width] = [Math.min(MOST, widths.columns.length), widths.table];
+  // A browser rounds the parts of a table that together are as wide as its room.
+  while (most > LEAST && width > widths.room + 0.5) {
+    most--;
+    if (!kept.has(most)) width -= widths.columns[most] ?? 0;
+  }
+  return most;
+}
+
+/** How often tables were measured, for tests: once for each that got another room. */
+export const measured = { times: 0 };
+
+/** The columns of each box, by which they learn of another room. */
+const byBox = new WeakMap<Element, Columns>();
+
+/** Tables that have another room are measured together: what each would write lays the page out again for the next. */
+function fitAll(entries: readonly ResizeObserverEntry[]): void {
+  const changed = entries.flatMap((entry) => byBox.get(entry.target) ?? []).filter((one) => one.hasAnotherRoom());
+  for (const one of changed) one.widen();
+  const widths = changed.map((one) => one.measure());
+  changed.forEach((one, at) => one.narrow(widths[at] as Widths));
+}
+
+/** What hears of all rooms, made with the first table. */
+let rooms: ResizeObserver | undefined;
+
 function text(element: Element | undefined): string {
   return (element?.textContent ?? "").replace(/\s+/g, " ").trim();
 }
@@ -55,6 +90,8 @@ export class Columns {
   private readonly kept: Set<number>;
   private isChosen = false;
   private isPrinting = false;
+  /** The room that the columns were fitted to. */
+  private room = NaN;
   private readonly chooser: HTMLDetailsElement;
   private readonly summary = make("summary");
   private readonly boxes: HTMLInputElement[];
@@ -83,7 +120,8 @@ export class Columns {
     tools.append(this.chooser);
     this.apply();
     new MutationObserver(() => this.apply()).observe(table, { childList: true });
-    new ResizeObserver(() => this.fit()).observe(box);
+    byBox.set(box, this);
+    (rooms ??= new ResizeObserver(fitAll)).observe(box);
     window.addEventListener("beforeprint", () => this.print(true));
     window.addEventListener("afterprint", () => this.print(false));
   }
@@ -100,15 +138,33 @@ export class Columns {
     this.apply();
   }
 
-  /** Hides columns from the last one on as long as the table is wider than its room, unless somebody has chosen. */
-  private fit(): void {
-    if (this.isChosen || this.isPrinting || this.box.clientWidth <= 0) return;
-    const room = (this.box.parentElement ?? this.box).clientWidth;
-    for (let most = Math.min(MOST, this.heads.length); ; most--) {
-      this.shown = first(this.heads.length, most, this.kept);
-      this.apply();
-      if (most <= LEAST || this.table.offsetWidth <= room) return;
-    }
+  private roomNow(): number {
+    return (this.box.parentElement ?? this.box).clientWidth;
+  }
+
+  /** Whether there is another room than before, and nobody has chosen what is in it. */
+  hasAnotherRoom(): boolean {
+    return !this.isChosen && !this.isPrinting && this.box.clientWidth > 0 && this.roomNow() !== this.room;
+  }
+
+  /** Shows as many columns as may fit, to be measured. */
+  widen(): void {
+    this.shown = first(this.heads.length, MOST, this.kept);
+    this.apply();
+  }
+
+  /** Reads how wide all is. */
+  measure(): Widths {
+    measured.times++;
+    this.room = this.roomNow();
+    const width = (element: Element): number => element.getBoundingClientRect().width;
+    return { room: this.room, table: width(this.table), columns: this.heads.map(width) };
+  }
+
+  /** Hides columns from the last one on as long as the table is wider than its room. */
+  narrow(widths: Widths): void {
+    this.shown = first(this.heads.length, fitting(widths, this.kept), this.kept);
+    this.apply();
   }
 
   /** On paper nobody can choose. */

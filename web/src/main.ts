@@ -1,9 +1,11 @@
 // What the report's page does. All of it stands in the page without this script, but the timeline.
 
+import { measured } from "./columns.js";
 import { last } from "./copy.js";
 import * as commands from "./commands.js";
 import { all, make } from "./dom.js";
 import * as evidence from "./evidence.js";
+import * as explain from "./explain.js";
 import * as folds from "./folds.js";
 import { parse } from "./hash.js";
 import * as overview from "./overview.js";
@@ -20,6 +22,8 @@ interface Exposed {
   timelines: Timeline[];
   /** What was copied last, and how. */
   copied: { text: string; way: string };
+  /** How often tables were measured. */
+  measured: { times: number };
   /** True when everything has been made, and how long after the page was asked for that was, in milliseconds. */
   ready: boolean;
   readyMs: number;
@@ -53,7 +57,7 @@ function follow(timelines: readonly Timeline[], choose: ((vm: string) => void) |
 }
 
 async function start(): Promise<void> {
-  const exposed: Exposed = { timelines: [], copied: last, ready: false, readyMs: NaN };
+  const exposed: Exposed = { timelines: [], copied: last, measured, ready: false, readyMs: NaN };
   (window as unknown as { trapline: Exposed }).trapline = exposed;
   document.documentElement.classList.add("scripted");
   folds.start();
@@ -63,6 +67,7 @@ async function start(): Promise<void> {
   const made = await Promise.all(all(".timeline").map(timeline));
   exposed.timelines.push(...made.filter((one) => one !== undefined));
   evidence.start(exposed.timelines);
+  explain.start(exposed.timelines);
   ticket.start();
   search.start(exposed.timelines);
   overview.start(exposed.timelines);

@@ -136,17 +136,37 @@ export function equip(table: HTMLTableElement): void {
   watch(box, wider);
 }
 
-/** Shows that a box has more at its right or left than fits: scroll bars of many systems hide until they are used. */
-function watch(box: HTMLElement, wider: HTMLElement): void {
-  const look = (): void => {
-    const hidden = box.scrollWidth - box.clientWidth;
+/** A box that may be narrower than its table, and what says so. */
+interface Scrolled {
+  box: HTMLElement;
+  wider: HTMLElement;
+}
+
+/** The boxes that are watched. */
+const scrolled = new WeakMap<Element, Scrolled>();
+
+/** Shows where boxes have more at their right or left than fits: scroll bars of many systems hide until they are used. */
+function look(boxes: readonly Scrolled[]): void {
+  // All is read before anything is written: each by itself would lay the page out again.
+  const read = boxes.map(({ box }) => ({ hidden: box.scrollWidth - box.clientWidth, left: box.scrollLeft }));
+  read.forEach(({ hidden, left }, at) => {
+    const { box, wider } = boxes[at] as Scrolled;
     wider.hidden = hidden <= 1;
-    box.classList.toggle("more-right", hidden - box.scrollLeft > 1);
-    box.classList.toggle("more-left", box.scrollLeft > 1);
-  };
-  box.addEventListener("scroll", look, { passive: true });
-  // It looks at first too, but at all tables together: each look by itself would lay the page out again.
-  new ResizeObserver(look).observe(box);
+    box.classList.toggle("more-right", hidden - left > 1);
+    box.classList.toggle("more-left", left > 1);
+  });
+}
+
+/** What hears of all their sizes, made with the first box. */
+let sizes: ResizeObserver | undefined;
+
+function watch(box: HTMLElement, wider: HTMLElement): void {
+  const one = { box, wider };
+  scrolled.set(box, one);
+  box.addEventListener("scroll", () => look([one]), { passive: true });
+  // It looks at first too, but at all tables together.
+  sizes ??= new ResizeObserver((entries) => look(entries.flatMap((entry) => scrolled.get(entry.target) ?? [])));
+  sizes.observe(box);
 }
 
 /** Gives every table of the page its buttons. */

@@ -113,7 +113,7 @@ pub use handling::{HandledClass, Handling, HandlingRow};
 pub use idle_wakeups::{IdleWakeups, IdleWakeupsReport, IdleWakeupsRow};
 pub use info::{EventCount, InfoReport, RecordingContents};
 pub use ipis::{IpiDistance, IpiDistanceRow, IpiSums, Ipis, IpisReport};
-pub use irqs::{GicIrq, IrqRow, Irqs, IrqsReport};
+pub use irqs::{GicIrq, IrqColumn, IrqPlace, IrqRow, Irqs, IrqsReport};
 pub use main_loops::{MainLoopRow, MainLoops};
 pub use moves::{Moves, MovesRow, Runs};
 pub use names::{

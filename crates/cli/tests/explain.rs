@@ -240,6 +240,54 @@ fn instances_of_paths_begin_and_end_with_their_events() {
     failures.finish(seen);
 }
 
+/// Counts the events of a name, and refuses others.
+const NAMED: &str = r#"/^#/ { next } index($0, name ":") { count++; next } { print "no " name ": " $0 } END { print count + 0 }"#;
+
+#[test]
+fn interrupts_are_one_event_each() {
+    let mut failures = Failures::default();
+    let mut seen = 0;
+    let mut paths = recordings();
+    paths.push(name(&file("x86/console-sick/perf.data.zst")));
+    for path in paths {
+        let run = run(["irqs", "--json", &path]);
+        if run.status != 0 {
+            continue;
+        }
+        let document = run.json().expect("a document");
+        let rows = document["rows"].as_array().expect("rows");
+        for row in rows.iter().take(ROWS) {
+            let (number, name) = match row["vector"].as_u64() {
+                Some(vector) => (format!("{vector:#x}"), "vector"),
+                None => (row["intid"].to_string(), "intid"),
+            };
+            for (column, event) in [
+                ("accepted", "kvm_apic_accept_irq"),
+                ("posted", "kvm_apicv_accept_irq"),
+                ("injected", "kvm_inj_virq"),
+                ("repeated", "kvm_inj_virq"),
+                ("raised", "vgic_update_irq_pending"),
+                ("lowered", "vgic_update_irq_pending"),
+            ] {
+                let same = rows.iter().filter(|one| one[name] == row[name]);
+                let counts: Vec<u64> = same.filter_map(|one| one[column].as_u64()).collect();
+                if counts.is_empty() {
+                    continue;
+                }
+                let text = explained(&path, &["irqs", &number, column]);
+                let found = awk(&NAMED.replace("name", &format!("\"{event}\"")), &text);
+                let wanted = counts.iter().sum::<u64>();
+                failures.check(found.trim() == wanted.to_string(), || {
+                    format!("{path} {number} {column}: {found}, not {wanted}")
+                });
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen > 8, "{seen}");
+    failures.finish(seen);
+}
+
 /// perf's own table has the numbers of whose events it is said to be.
 #[test]
 fn the_other_tools_command_prints_the_same() {
@@ -306,6 +354,8 @@ fn what_is_not_there_is_answered_with_what_is() {
         (&["sched", "CPU"], 2, "thread id"),
         (&["sched", "99999"], 1, "no row"),
         (&["paths", "irqdf"], 1, "irqfd"),
+        (&["irqs", "timer"], 2, "no vector"),
+        (&["irqs", "0xfe"], 1, "no row of irqs"),
         (&["timer-port-exits", "0x608"], 2, "has no rows"),
     ] {
         let run = run([&["explain", &*path][..], words].concat());

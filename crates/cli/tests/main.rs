@@ -31,6 +31,7 @@ mod facts;
 mod facts_command;
 mod filters;
 mod flame;
+mod flame_firefox;
 mod flame_folded;
 mod flame_guest;
 mod flame_picture;

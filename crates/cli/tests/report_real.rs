@@ -4,6 +4,7 @@
 //! `TRAPLINE_SCREENSHOTS=docs/screenshots` writes the pictures that the README and docs/tour.md show.
 
 mod bench;
+mod explained;
 mod fits;
 mod guides;
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::common::{case, cases, json, note, run, trapline};
+use crate::common::{case, cases, json, note, run, trapline, write_text};
 use crate::record_command::possible;
 
 fn by_hand(name: &str) -> PathBuf {
@@ -86,6 +86,39 @@ fn a_guest_says_what_its_driver_did() {
         ],
     );
     assert_eq!(document["unpaired"], 1);
+}
+
+/// What was recorded and did not come is none, which is not the same as what nobody recorded.
+#[test]
+fn requests_that_never_completed_are_none() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = "\
+             dd-440   [001]   10.003000: block_rq_issue: 254,0 WS 4096 () 2048 + 8 [dd]
+             dd-440   [001]   10.003100: block_rq_issue: 254,16 WS 4096 () 2048 + 8 [dd]
+           ping-433   [000]   10.003200: net_dev_xmit: dev=eth0 skbaddr=0xffff888003a1c200 len=98 rc=0
+";
+    let complete =
+        "         <idle>-0     [001]   10.004000: block_rq_complete: 254,0 WS () 2048 + 8 [0]\n";
+    for (text, used) in [
+        (text.to_owned(), [Value::Null, Value::Null]),
+        (format!("{text}{complete}"), [json!(1), json!(0)]),
+    ] {
+        let file = write_text(folder.path(), "requests.txt", &text);
+        let document = json(&["virtqueues"], &file).expect("a document");
+        for (device, used) in ["254:0", "254:16"].iter().zip(used) {
+            let fields = [
+                ("added", json!(1)),
+                ("used", used),
+                ("sent", json!(1)),
+                ("received", json!(0)),
+                ("received_bytes", json!(0)),
+                ("interrupts", Value::Null),
+            ];
+            has(row(&document, "requests", device, &Value::Null), &fields);
+        }
+        let frames = row(&document, "frames", "eth0", &Value::Null);
+        has(frames, &[("sent", json!(1)), ("received", Value::Null)]);
+    }
 }
 
 #[test]

@@ -17,8 +17,24 @@ pub struct Frame<'f> {
     pub caption: &'f str,
     /// Whether rows have ids for links to them: `row-`, the table's name, and the row's number.
     pub rows: bool,
+    /// How `trapline explain` prints the events of its numbers, if it does.
+    pub events: Option<TableEvents<'f>>,
     /// How many rows it has at most, and what times are.
     pub layout: Layout,
+}
+
+/// How the events behind a table's numbers are printed. What is behind the command, row and column, the page's script
+/// adds when somebody asks for a number.
+#[derive(Debug, Clone, Copy)]
+pub struct TableEvents<'f> {
+    /// The command up to where its row is named.
+    pub command: &'f str,
+    /// The command whose numbers they are: `exits`.
+    pub of: &'f str,
+    /// The row that all of the table is of, where the command has it already: a path.
+    pub row: Option<&'f str>,
+    /// Which of the page's recordings it is of, from 0.
+    pub recording: usize,
 }
 
 /// Returns what names a script or a style in a content security policy: the hash of its text.

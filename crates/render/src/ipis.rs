@@ -128,6 +128,7 @@ pub(crate) fn html(report: &IpisReport, frame: &Frame<'_>) -> String {
         name: &name,
         caption: "interrupts between vCPUs, from sending to the target's entry, by how far the host CPUs of the two \
                   are apart",
+        events: None,
         ..*frame
     };
     columns().html(&report.by_distance, &frame)

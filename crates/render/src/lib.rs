@@ -29,6 +29,7 @@ pub mod exit_list;
 pub mod exits;
 pub mod explain;
 pub mod facts;
+pub mod firefox;
 pub mod flame;
 pub mod flame_diff;
 pub mod flame_folded;

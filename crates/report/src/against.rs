@@ -110,6 +110,7 @@ fn changed(
             caption,
             rows: false,
             layout: first.layout(),
+            events: None,
         },
     );
     // What may be noise is there for who asks.

@@ -182,6 +182,15 @@ impl Invocation {
         )
     }
 
+    /// Returns the command that prints the events behind a number, up to where the row is named; `None` where no
+    /// command takes the numbers out of their file.
+    pub(crate) fn explained(&self, of: &str) -> Option<String> {
+        let Invocation {
+            common, recording, ..
+        } = self;
+        (!self.only_report).then(|| format!("trapline explain{common} {recording} {of}"))
+    }
+
     /// Returns the command that compares this recording with others, which come first.
     pub(crate) fn compared(&self, first: &[Invocation], second: &[&Invocation]) -> String {
         let first = first.iter().map(|one| one.recording.as_str());

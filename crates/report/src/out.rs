@@ -2,9 +2,10 @@
 
 use std::fmt::Write;
 
-use render::html::{Frame, escape};
+use render::html::{Frame, TableEvents, escape};
 
 use crate::Recording;
+use crate::invocation::argument;
 
 /// HTML under way.
 #[derive(Debug, Default)]
@@ -29,6 +30,36 @@ pub(crate) struct TableLabel<'t> {
     pub(crate) name: &'t str,
     pub(crate) caption: &'t str,
     pub(crate) command: &'t str,
+}
+
+/// Returns which command prints the numbers of a table, the row that all of it is of, and how their events are printed;
+/// `None` of tables whose numbers have no single events.
+fn explained(
+    recording: &Recording<'_>,
+    table: &str,
+) -> Option<(&'static str, Option<String>, String)> {
+    if recording.is_printed() {
+        return None;
+    }
+    // A path that leads through guests needs their recordings too, and is not explained.
+    let path = table.strip_prefix("path-").filter(|name| {
+        let mut paths = recording.picture.paths.iter();
+        paths.any(|path| path.name == *name)
+    });
+    let of = match table {
+        "exits-vmexit" | "exits-ioport" | "exits-mmio" | "exits-msr" => "exits",
+        "vcpus" => "vcpus",
+        "sched-tasks" => "sched",
+        "irqs" => "irqs",
+        _ if path.is_some() => "paths",
+        _ => return None,
+    };
+    let words = match path {
+        Some(path) => format!("{of} {}", argument(path)),
+        None => of.to_owned(),
+    };
+    let command = recording.invocation.explained(&words)?;
+    Some((of, path.map(str::to_owned), command))
 }
 
 impl PageWriter {
@@ -124,11 +155,19 @@ impl PageWriter {
         html: impl FnOnce(&Frame<'_>) -> String,
     ) {
         let id = self.id(label.name);
+        let explained = explained(recording, label.name);
+        let events = explained.as_ref().map(|(of, row, command)| TableEvents {
+            command,
+            of,
+            row: row.as_deref(),
+            recording: self.recording,
+        });
         let table = html(&Frame {
             name: &id,
             command: label.command,
             caption: label.caption,
             rows: label.name.starts_with("exits-"),
+            events,
             layout: recording.layout(),
         });
         if !table.is_empty() {

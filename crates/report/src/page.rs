@@ -54,7 +54,7 @@ fn sections(recordings: &[Recording<'_>], is_compared: bool) -> impl Iterator<It
         Whole(|page, out| page.overview(out)),
         SectionFold::Whole,
     );
-    // Who compares wants to know what changed.
+    // Who compares finds what changed most in the overview, and all of it behind what findings rest on.
     let compare = |fold| {
         (
             "compare",
@@ -64,7 +64,7 @@ fn sections(recordings: &[Recording<'_>], is_compared: bool) -> impl Iterator<It
         )
     };
     let compared = is_compared.then(|| compare(SectionFold::Whole));
-    let first: [Section; 7] = [
+    let first: [Section; 4] = [
         (
             "timeline",
             "Timeline",
@@ -79,6 +79,8 @@ fn sections(recordings: &[Recording<'_>], is_compared: bool) -> impl Iterator<It
         ),
         ("exits", "Exits", Each(exits::section), Evidence),
         ("paths", "Paths", Each(paths::section), Evidence),
+    ];
+    let then: [Section; 3] = [
         (
             "quality",
             "Can the recording be trusted",
@@ -103,8 +105,9 @@ fn sections(recordings: &[Recording<'_>], is_compared: bool) -> impl Iterator<It
         Folded,
     );
     std::iter::once(overview)
-        .chain(compared)
         .chain(first)
+        .chain(compared)
+        .chain(then)
         .chain(parts)
         .chain([flame])
         .chain((!is_compared).then(|| compare(Folded)))

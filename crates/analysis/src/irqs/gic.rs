@@ -10,7 +10,7 @@ use event::{Event, NONE};
 use model::Vm;
 use rustc_hash::FxHashMap;
 
-use super::row::{GicIrq, IrqCounts, IrqRow};
+use super::row::{GicIrq, IrqCounts, IrqPlace, IrqRow};
 use crate::analysis::WalkState;
 
 /// Interrupts below it are a vCPU's own: its SGIs and PPIs (`include/kvm/arm_vgic.h`, `VGIC_NR_PRIVATE_IRQS`).
@@ -26,6 +26,17 @@ pub(super) struct GicSender {
 }
 
 impl GicSender {
+    /// Returns the row that it is counted in; `None` where it is not known of which VM it is.
+    pub(super) fn place(&self, vms: &[Vm]) -> Option<IrqPlace> {
+        let vm = vm_of(vms, self.tid, self.pid)?;
+        let owner = self.number.and_then(|number| owner(&vms[vm], number));
+        Some(IrqPlace {
+            tid: owner.map_or(NONE, |(_, tid)| tid),
+            vm: Some(vm),
+            number: self.intid,
+        })
+    }
+
     /// Returns who made an event, and for which vCPU it is if that is the interrupt's own.
     pub(super) fn of(event: &Event<'_>, vcpu: Option<u32>, intid: u32) -> GicSender {
         GicSender {
@@ -60,18 +71,16 @@ pub(super) fn rows(
             continue;
         };
         let vcpus = || vms[at].vcpus.iter();
-        let owner = sender
-            .number
-            .and_then(|number| vcpus().find(|vcpu| vcpu.id == number));
+        let owner = sender.number.and_then(|number| owner(&vms[at], number));
         let left_out = match owner {
-            Some(vcpu) => walked.left_out.has(vcpu.tid),
+            Some((_, tid)) => walked.left_out.has(tid),
             // Whoever looks at one vCPU does not see what may have gone to another.
             None => vcpus().any(|vcpu| walked.left_out.has(vcpu.tid)),
         };
         if !left_out {
             let place = GicPlace {
                 vm: at,
-                owner: owner.map(|vcpu| (vcpu.id, vcpu.tid)),
+                owner,
                 intid: sender.intid,
             };
             rows.entry(place).or_default().add(*sums);
@@ -89,6 +98,12 @@ pub(super) fn rows(
         ..IrqRow::default()
     });
     (rows.collect(), unresolved)
+}
+
+/// Returns number and thread of a VM's vCPU.
+fn owner(vm: &Vm, number: u32) -> Option<(u32, i32)> {
+    let vcpu = vm.vcpus.iter().find(|vcpu| vcpu.id == number)?;
+    Some((vcpu.id, vcpu.tid))
 }
 
 /// Returns the place of the VM that a thread works for; of the only one where that is not known.

@@ -6,6 +6,7 @@
 //! vCPU's own thread puts it into the guest, once more where that was interrupted (`__apic_accept_irq`,
 //! `arch/x86/kvm/lapic.c`; `arch/x86/kvm/trace.h`).
 
+mod cell;
 mod gic;
 mod row;
 
@@ -27,8 +28,10 @@ use crate::guests::{GuestIrqs, IrqGuest};
 use crate::series::{PartCounts, SliceMeasure};
 use crate::slices::Amount;
 
-pub use row::{GicIrq, IrqRow};
+pub use cell::IrqColumn;
+pub use row::{GicIrq, IrqPlace, IrqRow};
 
+use cell::CountedIrq;
 use gic::GicSender;
 use row::IrqCounts;
 
@@ -186,6 +189,8 @@ pub struct Irqs {
     posts: bool,
     injections: bool,
     pending: bool,
+    /// What an event was counted as, until somebody asks.
+    counted: Option<(IrqColumn, CountedIrq)>,
     /// Accepted and injected interrupts by vector, for slices of time.
     by_vector: BTreeMap<(IrqCount, u32), u64>,
     /// What was found, once the walk has ended.
@@ -251,6 +256,7 @@ impl Irqs {
                     Some(sums) => {
                         sums.count += 1;
                         self.last.insert(event.tid, brought);
+                        self.counted = Some((IrqColumn::Accepted, CountedIrq::Brought(brought)));
                     }
                     None => self.beyond += 1,
                 }
@@ -258,8 +264,11 @@ impl Irqs {
             Some(IrqFields::Posted) => {
                 self.posts = true;
                 let last = self.last.remove(&event.tid);
-                match last.and_then(|last| self.accepted.get_mut(&last)) {
-                    Some(sums) => sums.special += 1,
+                match last.and_then(|last| Some((last, self.accepted.get_mut(&last)?))) {
+                    Some((last, sums)) => {
+                        sums.special += 1;
+                        self.counted = Some((IrqColumn::Posted, CountedIrq::Brought(last)));
+                    }
                     None => self.aside += 1,
                 }
             }
@@ -282,37 +291,51 @@ impl Irqs {
                         .entry((IrqCount::Injected, vector.into()))
                         .or_default() += 1;
                 }
-                match sums(&mut self.injected, (event.tid, vector)) {
-                    Some(sums) if again => sums.special += 1,
-                    Some(sums) => sums.count += 1,
-                    None => self.beyond += 1,
-                }
+                let Some(sums) = sums(&mut self.injected, (event.tid, vector)) else {
+                    self.beyond += 1;
+                    return;
+                };
+                let column = match again {
+                    true => IrqColumn::Repeated,
+                    false => IrqColumn::Injected,
+                };
+                sums.add_one(again);
+                self.counted = Some((column, CountedIrq::Injected(event.tid, vector)));
             }
             Some(IrqFields::Gic {
                 number: vcpu,
                 intid,
                 level,
             }) => {
-                let Some(intid) = number(intid).and_then(|intid| u32::try_from(intid).ok()) else {
-                    self.aside += 1;
-                    return;
-                };
+                let intid = number(intid).and_then(|intid| u32::try_from(intid).ok());
                 let vcpu = number(vcpu).and_then(|vcpu| u32::try_from(vcpu).ok());
-                let sender = GicSender::of(event, vcpu, intid);
-                self.pending = true;
                 let raised = number(level).is_some_and(|level| level != 0);
-                if raised {
-                    let slices = self.by_vector.entry((IrqCount::Raised, intid));
-                    *slices.or_default() += 1;
-                }
-                match sums(&mut self.gic, sender) {
-                    Some(sums) if raised => sums.count += 1,
-                    Some(sums) => sums.special += 1,
-                    None => self.beyond += 1,
+                match intid {
+                    Some(intid) => self.line(GicSender::of(event, vcpu, intid), intid, raised),
+                    None => self.aside += 1,
                 }
             }
             None => {}
         }
+    }
+
+    /// The line of an interrupt of arm64 is raised or lowered.
+    fn line(&mut self, sender: GicSender, intid: u32, raised: bool) {
+        self.pending = true;
+        if raised {
+            let slices = self.by_vector.entry((IrqCount::Raised, intid));
+            *slices.or_default() += 1;
+        }
+        let Some(sums) = sums(&mut self.gic, sender) else {
+            self.beyond += 1;
+            return;
+        };
+        let column = match raised {
+            true => IrqColumn::Raised,
+            false => IrqColumn::Lowered,
+        };
+        sums.add_one(!raised);
+        self.counted = Some((column, CountedIrq::Line(sender)));
     }
 
     /// Returns the sums of a walk that has ended, of the vCPUs that are not left out.

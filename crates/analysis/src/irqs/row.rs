@@ -29,6 +29,17 @@ pub struct IrqRow {
     pub guest: Option<IrqGuest>,
 }
 
+/// The row in which an event was counted: vector or INTID, and whose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IrqPlace {
+    /// The vCPU's thread; [`event::NONE`] of an interrupt that vCPUs share.
+    pub tid: i32,
+    /// The VM, as a place in the list of them, of an interrupt of arm64.
+    pub vm: Option<usize>,
+    /// The vector, or the INTID.
+    pub number: u32,
+}
+
 /// An interrupt of arm64's interrupt controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GicIrq {
@@ -48,6 +59,14 @@ pub(super) struct IrqCounts {
 }
 
 impl IrqCounts {
+    /// Counts one more, which may be special.
+    pub(super) fn add_one(&mut self, is_special: bool) {
+        match is_special {
+            true => self.special += 1,
+            false => self.count += 1,
+        }
+    }
+
     pub(super) fn add(&mut self, other: IrqCounts) {
         self.count += other.count;
         self.special += other.special;

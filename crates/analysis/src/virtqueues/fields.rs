@@ -98,7 +98,31 @@ fn first(ty: &EventType<'_>, in_record: &str, in_text: &str) -> FieldReader {
     FieldReader::of(ty, name)
 }
 
+/// Events of which one that did not come is none: each queue or device of a machine has them, or none has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum CountedAlike {
+    /// Requests that are issued.
+    Issues,
+    /// Requests that are completed.
+    Completions,
+    /// Frames that an interface sends.
+    Sends,
+    /// Frames that an interface receives.
+    Receives,
+}
+
 impl QueueFields {
+    /// Returns what they count of every device of their machine.
+    pub(super) fn counted_alike(&self) -> Option<CountedAlike> {
+        match self {
+            QueueFields::Block { issues: true, .. } => Some(CountedAlike::Issues),
+            QueueFields::Block { issues: false, .. } => Some(CountedAlike::Completions),
+            QueueFields::Frame { sends: true, .. } => Some(CountedAlike::Sends),
+            QueueFields::Frame { sends: false, .. } => Some(CountedAlike::Receives),
+            _ => None,
+        }
+    }
+
     /// Returns of which kind of rows they are.
     pub(super) fn source(&self) -> VirtqueueSource {
         match self {

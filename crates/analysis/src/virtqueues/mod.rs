@@ -9,26 +9,24 @@
 
 mod device_names;
 mod fields;
+mod report;
 mod row;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use devices::AddressNames;
 use event::{Data, Event, EventType, Isa, MmioAccess, index_of};
-use model::{GuestAccess, Vm};
+use model::GuestAccess;
 use rustc_hash::FxHashMap;
 
 use crate::analysis::{
     AccountScope, AccountedEvents, Analysis, Context, EventAccount, EventDetail, FilterScope,
     GuestEvent, Needs, WalkState,
 };
-use crate::exits::access_key;
-use crate::names::{is_notification_register, name_access};
 
 pub use row::{VirtqueueRow, VirtqueueSource, VirtqueueTraffic, VirtqueuesReport};
 
 use device_names::{is_tap, isa_of, of_handler};
-use fields::{BackEndFields, DriverCall, QueueFields, text, used_at_once};
+use fields::{BackEndFields, CountedAlike, DriverCall, QueueFields, text, used_at_once};
 
 /// Devices and queues that are kept, and writes by address.
 const MAX_ROWS: usize = 1 << 12;
@@ -103,6 +101,8 @@ pub struct Virtqueues {
     spans: FxHashMap<u16, (u64, u64)>,
     /// Of which kinds of rows the leading recording has events.
     sources: BTreeSet<VirtqueueSource>,
+    /// What was recorded of a machine, so that a device without it had none.
+    alike: BTreeSet<(u16, CountedAlike)>,
     beyond: u64,
     unpaired: u64,
     /// Events of the leading recording, and the types of which they are.
@@ -136,6 +136,10 @@ impl Virtqueues {
         }
         if let Some(QueueFields::Block { issues: true, .. }) = fields {
             self.issues |= ty.recorded;
+        }
+        let alike = fields.as_ref().and_then(QueueFields::counted_alike);
+        if let Some(alike) = alike.filter(|_| ty.recorded) {
+            self.alike.insert((ty.machine, alike));
         }
         let index = index_of(ty.index);
         if self.kinds.len() <= index {
@@ -193,6 +197,9 @@ impl Virtqueues {
             .entry(machine)
             .or_insert((event.time, event.time));
         (*from, *to) = (event.time.min(*from), event.time.max(*to));
+        if let Some(alike) = fields.counted_alike() {
+            self.alike.insert((machine, alike));
+        }
         match self.count(machine, &fields, event, data) {
             QueuePlace::Row | QueuePlace::Aside => {}
             QueuePlace::Beyond => self.beyond += 1,
@@ -412,140 +419,6 @@ impl Virtqueues {
     pub fn isa(&self) -> Option<Isa> {
         self.isa
     }
-
-    /// Returns what a walk that has ended found, of the vCPUs that are not left out. `names` are those of the guest's
-    /// devices.
-    pub fn report(&self, walked: &WalkState<'_>, names: &AddressNames) -> VirtqueuesReport {
-        let vms = walked.machine.vms();
-        let of_thread = |tid: i32| {
-            let thread = walked.machine.threads().get(tid);
-            let pid = thread.and_then(model::Thread::works_for);
-            let is = |vm: &Vm| vm.is_of(tid) || pid.is_some_and(|pid| vm.is_of(pid));
-            vms.iter().position(is)
-        };
-        let is_host = !vms.is_empty() || self.is_host();
-        let mut report = VirtqueuesReport {
-            missing: self.missing(is_host),
-            beyond: self.beyond,
-            unpaired: self.unpaired,
-            recorded: self.recorded,
-            rows: self.notifications(walked, names, &of_thread),
-            ..VirtqueuesReport::default()
-        };
-        for (key, sums) in &self.rows {
-            let of_host = key.machine == 0 && is_host;
-            let inside = match key.source {
-                VirtqueueSource::BackEnd => false,
-                VirtqueueSource::Frames if is_tap(&key.device) => false,
-                // Interfaces, disks and interrupts of the host are not of a VM.
-                VirtqueueSource::Frames if of_host => {
-                    report.other_interfaces += 1;
-                    continue;
-                }
-                _ if of_host => continue,
-                _ => true,
-            };
-            let tid = key.tid.or(sums.brought_by.filter(|_| !inside));
-            let tid = tid.or(self.guests.get(&key.machine).copied());
-            if tid.is_some_and(|tid| walked.left_out.has(tid)) {
-                continue;
-            }
-            let [written, read] = sums.completed;
-            let completions = key.source == VirtqueueSource::Requests && !self.issues;
-            let (sent, received) = match completions {
-                true => (written, read),
-                false => (sums.sent, sums.received),
-            };
-            report.rows.push(VirtqueueRow {
-                vm: tid.and_then(of_thread),
-                inside,
-                source: key.source,
-                device: match key.tid {
-                    Some(tid) => thread_name(walked, tid),
-                    None => key.device.clone(),
-                },
-                queue: key.queue.clone(),
-                added: sums.added,
-                used: sums.used,
-                notifications: sums.notifications,
-                interrupts: sums.interrupts,
-                sent,
-                received,
-                span: self.span(key.machine),
-            });
-        }
-        report.rows.sort_by(|a, b| {
-            let place = |row: &VirtqueueRow| (row.vm.is_none(), row.vm, !row.inside, row.source);
-            let order = place(a).cmp(&place(b));
-            order.then_with(|| (&a.device, &a.queue).cmp(&(&b.device, &b.queue)))
-        });
-        report
-    }
-
-    /// Returns whether the leading recording shows a guest's accesses or a back end.
-    fn is_host(&self) -> bool {
-        let backs = |key: &QueueKey| {
-            key.machine == 0 && (key.source == VirtqueueSource::BackEnd || is_tap(&key.device))
-        };
-        !self.writes.is_empty() || self.rows.keys().any(backs)
-    }
-
-    fn span(&self, machine: u16) -> u64 {
-        let span = self.spans.get(&machine);
-        span.map_or(0, |(from, to)| to - from)
-    }
-
-    /// Returns the kinds of rows of which there are no events, of those that a host's recording can have, or a
-    /// guest's.
-    fn missing(&self, of_host: bool) -> Vec<VirtqueueSource> {
-        use VirtqueueSource::{BackEnd, Driver, Frames, Notifications, Requests};
-        let all = match of_host {
-            true => [Frames, Notifications, BackEnd],
-            false => [Driver, Frames, Requests],
-        };
-        all.into_iter()
-            .filter(|one| !self.sources.contains(one))
-            .collect()
-    }
-
-    /// Returns a row for each notification register and queue of each VM.
-    fn notifications(
-        &self,
-        walked: &WalkState<'_>,
-        names: &AddressNames,
-        of_thread: &dyn Fn(i32) -> Option<usize>,
-    ) -> Vec<VirtqueueRow> {
-        let mut sums: BTreeMap<(Option<usize>, String, Option<u64>), u64> = BTreeMap::new();
-        for (((tid, access, queue), fast), count) in &self.writes {
-            if walked.left_out.has(*tid) {
-                continue;
-            }
-            let name = name_access(access, names);
-            if !fast && !name.as_deref().is_some_and(is_notification_register) {
-                continue;
-            }
-            let key = access_key(access);
-            let device = name.map_or_else(|| key.clone(), |name| format!("{key} {name}"));
-            *sums.entry((of_thread(*tid), device, *queue)).or_default() += count;
-        }
-        let rows = sums.into_iter();
-        let rows = rows.map(|((vm, device, queue), count)| VirtqueueRow {
-            vm,
-            device,
-            queue: queue.map(|queue| queue.to_string()),
-            notifications: Some(count),
-            span: self.span(0),
-            ..VirtqueueRow::of(VirtqueueSource::Notifications)
-        });
-        rows.collect()
-    }
-}
-
-/// Returns what a thread is called.
-fn thread_name(walked: &WalkState<'_>, tid: i32) -> String {
-    let thread = walked.machine.threads().get(tid);
-    let comm = thread.and_then(|thread| thread.comm.as_deref());
-    comm.map_or_else(|| format!(":{tid}"), |comm| format!("{comm} ({tid})"))
 }
 
 impl Analysis for Virtqueues {

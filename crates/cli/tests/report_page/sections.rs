@@ -10,40 +10,24 @@ use crate::common::{Failures, cases, file};
 
 /// In their order; what a recording has nothing of is left out, with its reason in the last one.
 const SECTIONS: [&str; 13] = [
-    "overview", "timeline", "findings", "exits", "paths", "quality", "vcpus", "sched", "irqs",
-    "flame", "compare", "commands", "absent",
+    "overview", "timeline", "findings", "exits", "paths", "compare", "quality", "vcpus", "sched",
+    "irqs", "flame", "commands", "absent",
 ];
 /// What each page has.
 const ALWAYS: [&str; 4] = ["overview", "findings", "quality", "commands"];
 
-/// Returns what is wrong with a page's sections: each is one of those that there are, in their order (but for a
-/// comparison that was asked for, which stands behind the overview), and what is not there has a reason.
+/// Returns what is wrong with a page's sections: each is one of those that there are, in their order, and what is not
+/// there has a reason.
 pub(super) fn wrong_sections(ids: &[&str], absent: &str) -> Option<String> {
-    let moved: Vec<&str> = match ids.get(1) {
-        Some(&"compare") => {
-            let rest = ids.iter().filter(|id| **id != "compare").copied();
-            let end = rest
-                .clone()
-                .filter(|id| matches!(*id, "commands" | "absent"))
-                .count();
-            let mut moved: Vec<&str> = rest.collect();
-            moved.insert(moved.len() - end, "compare");
-            moved
-        }
-        _ => ids.to_vec(),
-    };
-    let expected: Vec<&str> = SECTIONS
-        .into_iter()
-        .filter(|id| moved.contains(id))
-        .collect();
+    let expected: Vec<&str> = SECTIONS.into_iter().filter(|id| ids.contains(id)).collect();
     let missing: Vec<&str> = SECTIONS
         .into_iter()
-        .filter(|id| !moved.contains(id))
+        .filter(|id| !ids.contains(id))
         .collect();
     let reasons = absent.lines().filter(|line| line.contains(": ")).count();
     let unexplained = missing.iter().filter(|id| **id != "absent").count() > reasons;
     let always = ALWAYS.iter().all(|id| ids.contains(id));
-    (moved != expected || unexplained || !always).then(|| format!("{ids:?}, {reasons} reasons"))
+    (ids != expected || unexplained || !always).then(|| format!("{ids:?}, {reasons} reasons"))
 }
 
 #[test]

@@ -12,10 +12,21 @@ use super::{open_page, write_page};
 use crate::common::browser::Browser;
 use crate::common::{Failures, file, note, read, tools_are_required};
 
-/// Recordings whose pages are looked at: a finding with instances of a path, one with rows of exits on arm64, two
-/// findings in a guest, a host that waits, and a table.
-const PAGES: [&[&str]; 5] = [
+/// Recordings whose pages are looked at: a finding with instances of a path, the same and another beside a recording
+/// that they are compared with, one with rows of exits on arm64, two findings in a guest, a host that waits, and a
+/// table.
+const PAGES: [&[&str]; 7] = [
     &["corpus/x86/console-sick/perf.data.zst"],
+    &[
+        "corpus/x86/console-sick/perf.data.zst",
+        "--against",
+        "corpus/x86/console-healthy/perf.data.zst",
+    ],
+    &[
+        "corpus/x86/preempted-sick/perf.data.zst",
+        "--against",
+        "corpus/x86/preempted-healthy/perf.data.zst",
+    ],
     &["corpus/arm64/virtio-mmio/boot1/trace.dat.zst"],
     &["corpus/x86/clocksource-acpi_pm/loop/perf.data.guest.zst"],
     &[
@@ -124,6 +135,33 @@ fn cut_at(browser: &Browser, width: u32) -> Value {
     browser.run(CUT)
 }
 
+/// Another width measures each table that shows once, and printing none: each measure lays all of the page out.
+fn measured_once(browser: &Browser, failures: &mut Failures) {
+    let times = || browser.run("return trapline.measured.times").as_u64();
+    let tables = "return [...document.querySelectorAll('table.data')].filter(table => {
+        const chooser = table.parentElement.previousElementSibling?.querySelector('.columns-chooser');
+        return chooser && table.getClientRects().length > 0;
+    }).length";
+    let tables = browser.run(tables).as_u64().unwrap_or_default();
+    failures.check(tables > 5, || {
+        format!("{tables} tables with columns to choose")
+    });
+    for width in [1000, 700] {
+        let before = times().unwrap_or_default();
+        cut_at(browser, width);
+        let measured = times().unwrap_or_default() - before;
+        failures.check(measured > 0 && measured <= tables, || {
+            format!("at {width} px {tables} tables were measured {measured} times")
+        });
+    }
+    let before = times();
+    for event in ["beforeprint", "afterprint"] {
+        browser.run(&format!("window.dispatchEvent(new Event('{event}'))"));
+        cut_at(browser, 700);
+    }
+    failures.equal("measures for a print", &times(), &before);
+}
+
 #[test]
 fn nothing_is_cut_and_what_has_a_finding_is_near_the_top() {
     let Some(browser) = Browser::start() else {
@@ -165,8 +203,9 @@ fn nothing_is_cut_and_what_has_a_finding_is_near_the_top() {
                 let name = format!("{what}, all open, at {width} px");
                 failures.equal(&name, &cut, &json!([]));
             }
+            measured_once(&browser, &mut failures);
         }
     }
     failures.equal("complaints", &browser.complaints(), &Vec::new());
-    failures.finish(5 * 7);
+    failures.finish(7 * 7);
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use words::{duration, share};
 
 use super::{Column, Table, Unit};
-use crate::html::{Frame, escape};
+use crate::html::{Frame, TableEvents, escape};
 
 impl Unit {
     /// Returns what pages call it.
@@ -126,8 +126,9 @@ impl<R> Table<'_, R> {
         let columns: Vec<_> = columns.collect();
         let mut out = format!(
             "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"{caption}\"><table class=\"data\" \
-             id=\"table-{name}\" data-name=\"{name}\" data-command=\"{}\"><caption>{caption}</caption>\n<thead><tr>",
+             id=\"table-{name}\" data-name=\"{name}\" data-command=\"{}\"{}><caption>{caption}</caption>\n<thead><tr>",
             escape(frame.command),
+            frame.events.map_or_else(String::new, events),
             caption = escape(frame.caption),
             name = escape(frame.name),
         );
@@ -169,6 +170,20 @@ impl<R> Table<'_, R> {
         }
         out
     }
+}
+
+/// Returns attributes that say how the events behind numbers are printed.
+fn events(events: TableEvents<'_>) -> String {
+    let row = events
+        .row
+        .map(|row| format!(" data-explain-row=\"{}\"", escape(row)));
+    format!(
+        " data-explain=\"{}\" data-explain-of=\"{}\"{} data-recording=\"{}\"",
+        escape(events.command),
+        escape(events.of),
+        row.unwrap_or_default(),
+        events.recording
+    )
 }
 
 /// Returns a text in which a column is called as its heading.
@@ -233,6 +248,7 @@ mod tests {
             command: "trapline waits 'a b'",
             caption: "waits",
             rows: true,
+            events: None,
             layout: Layout {
                 width: 80,
                 limit: 2,

@@ -14,18 +14,19 @@ pub(crate) struct ExplainArgs {
     #[arg(value_name = "REC")]
     pub recording: PathBuf,
 
-    /// The command that prints the number: exits, vcpus, sched or paths. Or the id of a finding, as 'trapline diagnose'
-    /// prints it.
+    /// The command that prints the number: exits, vcpus, sched, paths or irqs. Or the id of a finding, as 'trapline
+    /// diagnose' prints it.
     #[arg(value_name = "COMMAND|FINDING")]
     pub what: String,
 
     /// The row: of exits its reason, port, address or register; of vcpus the number of the vCPU; of sched the thread
-    /// id; of paths the path.
+    /// id; of paths the path; of irqs the vector or the INTID.
     #[arg(value_name = "ROW")]
     pub row: Option<String>,
 
     /// The column: of exits count (the default), time, mean, min, max or a percentile; of vcpus the state; of sched
-    /// switches (the default), mean, max, woken, preempted or runtime; of paths count (the default), total or max.
+    /// switches (the default), mean, max, woken, preempted or runtime; of paths count (the default), total or max; of
+    /// irqs accepted, posted, injected, repeated, raised or lowered, the default being the first that is recorded.
     #[arg(value_name = "COLUMN")]
     pub column: Option<String>,
 
@@ -50,5 +51,6 @@ Examples:
   trapline explain trace.dat vcpus 1 runnable --vm web
   trapline explain trace.dat sched 4711 preempted
   trapline explain trace.dat paths irqfd max
+  trapline explain trace.dat irqs 0xec injected --vcpu 1
   trapline explain trace.dat timer-port-exits
   trapline explain perf.data.guest exits HLT | grep -c kvm_exit:";

@@ -11,6 +11,7 @@ use paths::Paths;
 use render::spans::state_name;
 use session::{CellPart, CellParts, GuestPairing, OpenRecording, read_path_of};
 
+use crate::commands::explain::single::SingleEvent;
 use crate::usage::Usage;
 
 /// What a cell is asked for.
@@ -57,6 +58,8 @@ pub(super) enum PartEvents {
     Runtime(i32),
     /// A vCPU's state: events of its thread, and those of the scheduler about it.
     State(i32),
+    /// Events that count by themselves, each at the time of its part.
+    Single(SingleEvent),
     /// Events of whatever kind; the last one is of the part's thread.
     Any,
 }
@@ -67,8 +70,13 @@ impl PartEvents {
         match self {
             PartEvents::Exits { begin, end } => begin.contains(&kind) || end.contains(&kind),
             PartEvents::Waits(_) | PartEvents::Runtime(_) => kind.is_sched(),
-            PartEvents::State(_) | PartEvents::Any => true,
+            PartEvents::State(_) | PartEvents::Single(_) | PartEvents::Any => true,
         }
+    }
+
+    /// Returns whether an event is itself what counts, so that none begins it.
+    pub(super) fn is_single(self) -> bool {
+        matches!(self, PartEvents::Single(_) | PartEvents::Runtime(_))
     }
 
     /// Returns whether any event of a part's time may be what begins or ends it, where none is of its thread: what
@@ -90,7 +98,7 @@ impl PartEvents {
                 _ => false,
             },
             // It is the event itself that counts.
-            PartEvents::Runtime(_) => false,
+            PartEvents::Runtime(_) | PartEvents::Single(_) => false,
             PartEvents::State(tid) => is_about(event, tid),
             PartEvents::Any => event.tid == part.begin_tid,
         }
@@ -108,6 +116,7 @@ impl PartEvents {
                 matches!(event.data(), Data::SchedStatRuntime(ran) if ran.tid == tid)
             }
             PartEvents::State(tid) => is_about(event, tid),
+            PartEvents::Single(single) => event.tid == part.tid && single.is(event),
             PartEvents::Any => event.tid == part.tid,
         }
     }
@@ -161,7 +170,11 @@ fn choose(parts: &mut CellParts, column: &str) {
 }
 
 /// Returns the column that somebody means, of those that there are.
-fn column<'c>(asked: Option<&str>, columns: &[&'c str], command: &str) -> Result<&'c str> {
+pub(super) fn column<'c>(
+    asked: Option<&str>,
+    columns: &[&'c str],
+    command: &str,
+) -> Result<&'c str> {
     let Some(asked) = asked else {
         return Ok(columns[0]);
     };

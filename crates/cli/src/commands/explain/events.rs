@@ -92,13 +92,16 @@ impl<'f, 'p> PartLines<'f, 'p> {
     /// Prints a part.
     fn print(&mut self, at: usize, begin: &[u8], end: &[u8]) {
         let part = self.parts[at];
-        let needs_begin = !matches!(self.of, PartEvents::Runtime(_));
+        let needs_begin = !self.of.is_single();
         self.unseen += u64::from(end.is_empty() || needs_begin && begin.is_empty());
         self.printed += 1;
         if self.format == Format::Table {
             let ns = part.end.saturating_sub(part.start);
             let time = words::duration::of(ns, self.clock.is_nanoseconds());
-            self.stream.text(&format!("# {}: {time}\n", self.printed));
+            // An event that counts by itself has a line, and takes no time.
+            if !matches!(self.of, PartEvents::Single(_)) {
+                self.stream.text(&format!("# {}: {time}\n", self.printed));
+            }
             self.stream.lines(|out| {
                 out.extend_from_slice(begin);
                 out.extend_from_slice(end);

@@ -4,6 +4,8 @@ pub(crate) mod args;
 mod cell;
 mod events;
 mod finding;
+mod interrupts;
+mod single;
 
 use std::io::Write;
 
@@ -26,7 +28,7 @@ use crate::stream::Stream;
 use crate::usage::Usage;
 
 /// The commands whose numbers are explained.
-const COMMANDS: [&str; 4] = ["exits", "vcpus", "sched", "paths"];
+const COMMANDS: [&str; 5] = ["exits", "vcpus", "sched", "paths", "irqs"];
 
 /// Returns what documents have.
 #[cfg(test)]
@@ -89,6 +91,7 @@ fn number(args: &ExplainArgs, session: &Session) -> Result<()> {
         "vcpus" => ("vcpus", cell::vcpus(&recording, name)?),
         "sched" => ("sched", cell::sched(&recording, name)?),
         "paths" => ("paths", cell::paths(&recording, name)?),
+        "irqs" => ("irqs", interrupts::irqs(&recording, name)?),
         _ => ("exits", cell::exits(&recording, name)?),
     };
     let FoundCell {

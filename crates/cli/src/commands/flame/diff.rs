@@ -128,6 +128,11 @@ fn write_file(
                  'pprof -diff_base'",
             ))
         },
+        firefox: &|| {
+            Err(Usage::error(
+                "a profile for the Firefox Profiler has no differences: -o x.svg, .html or .folded",
+            ))
+        },
         picture: FlamePicture {
             title: &title,
             notes: &notes,

@@ -8,6 +8,7 @@ use doubts::{DoubtKind, Doubts};
 use event::Quality;
 use export::PprofProfile;
 use render::ClockUnit;
+use render::firefox::FirefoxProfile;
 use render::flame_picture::{FlamePicture, Graph};
 use render::{flame_folded, quality};
 use session::{Input, Session};
@@ -154,6 +155,16 @@ fn picture(
                 comments: &quality.all_doubts().texts(),
             };
             Ok(profile.encode())
+        },
+        firefox: &|| {
+            let profile = FirefoxProfile {
+                stacks: &folded.stacks,
+                event: flame_folded::EVENT,
+                nanoseconds: folded.unit == stacks::WeightUnit::Nanoseconds,
+                name,
+                comments: &quality.all_doubts().texts(),
+            };
+            Ok(profile.encode()?)
         },
         picture: FlamePicture {
             title: name,

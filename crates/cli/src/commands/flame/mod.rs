@@ -50,6 +50,11 @@ pub(crate) struct FlameArgs {
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 
+    /// Write FILE in this form, whatever its name is. A profile for the Firefox Profiler (profiler.firefox.com) is
+    /// compressed if FILE ends in .gz.
+    #[arg(long = "as", value_enum, value_name = "FORM", requires = "output")]
+    form: Option<Form>,
+
     /// Show what threads waited for without a CPU instead: the time from switch to switch, by the stack with which they
     /// left.
     #[arg(long, conflicts_with_all = ["both", "guest_exits", "event"])]
@@ -180,6 +185,7 @@ Examples:
   trapline flame before.data --diff after.data -o changes.svg
   trapline flame --by vm perf.data -o speedscope.json
   trapline flame perf.data -o out.pb.gz && go tool pprof -top out.pb.gz
+  trapline flame --as firefox perf.data -o profile.json.gz
   trapline flame --symfs rootfs --debug-dir rootfs/usr/lib/debug perf.data
   trapline flame --off-cpu --wakeup sched.data -o waits.folded
   trapline flame host.perf.data --guest guest.perf.data -o out.svg
@@ -339,7 +345,7 @@ fn settled(args: &FlameArgs) -> Result<(PathBuf, FlameArgs)> {
 /// Runs the command.
 pub(crate) fn run(args: &FlameArgs) -> Result<()> {
     let output = args.output.as_deref();
-    let output = output.map(|file| Ok::<_, anyhow::Error>((file, Form::of(file)?)));
+    let output = output.map(|file| Ok::<_, anyhow::Error>((file, Form::of(file, args.form)?)));
     let output = output.transpose()?;
     let beside = AccompanyingFiles {
         kallsyms: args.kallsyms.as_deref(),

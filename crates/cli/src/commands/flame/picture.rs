@@ -6,6 +6,7 @@ use analysis::ProfileReport;
 use anyhow::Result;
 use event::Quality;
 use export::PprofProfile;
+use render::firefox::FirefoxProfile;
 use render::flame_picture::{FlamePicture, Graph};
 use render::{Layout, flame};
 
@@ -31,6 +32,16 @@ pub(super) fn write_one(
                 comments: &notes,
             };
             Ok(profile.encode())
+        },
+        firefox: &|| {
+            let profile = FirefoxProfile {
+                stacks: &report.stacks,
+                event: flame::event(report),
+                nanoseconds: flame::is_time(report),
+                name,
+                comments: &notes,
+            };
+            Ok(profile.encode()?)
         },
         picture: FlamePicture {
             title: name,

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::Result;
+use clap::ValueEnum;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use render::flame_picture::{Drawn, FlamePicture};
@@ -15,18 +16,28 @@ use crate::usage::Usage;
 const MAX_LINE: usize = 1 << 16;
 
 /// What stacks are written as.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Form {
-    Folded,
-    Speedscope,
+    /// A flame graph for a browser.
     Svg,
+    /// A page with a flame graph.
     Html,
+    /// A line for each stack.
+    Folded,
+    /// Speedscope's file format.
+    Speedscope,
+    /// A profile for pprof.
     Pprof,
+    /// A profile for the Firefox Profiler.
+    Firefox,
 }
 
 impl Form {
-    /// Returns what a file is to be, by its name.
-    pub(super) fn of(file: &Path) -> Result<Form> {
+    /// Returns what a file is to be: what the user says, or by its name.
+    pub(super) fn of(file: &Path, said: Option<Form>) -> Result<Form> {
+        if let Some(form) = said {
+            return Ok(form);
+        }
         let name = file.file_name().map(|name| name.as_encoded_bytes());
         // As Go's tools call it.
         if name.is_some_and(|name| name.ends_with(b".pb.gz")) {
@@ -40,7 +51,7 @@ impl Form {
             Some("pprof") => Ok(Form::Pprof),
             _ => Err(Usage::error(format!(
                 "-o {}: what to write is known by the end of the name, and stacks are written as .svg, .html, \
-                 .folded, .json or .pb.gz",
+                 .folded, .json or .pb.gz; --as says it for other names",
                 file.display()
             ))),
         }
@@ -58,6 +69,8 @@ pub(super) struct Content<'c> {
     pub speedscope: &'c dyn Fn() -> Result<String>,
     /// Makes a profile of pprof's.
     pub pprof: &'c dyn Fn() -> Result<Vec<u8>>,
+    /// Makes a profile for the Firefox Profiler.
+    pub firefox: &'c dyn Fn() -> Result<String>,
     /// The picture.
     pub picture: FlamePicture<'c>,
 }
@@ -76,6 +89,17 @@ pub(super) fn write(file: &Path, form: Form, content: &Content<'_>) -> Result<Ve
         }
         Form::Folded => (String::new(), Vec::new()),
         Form::Speedscope => ((content.speedscope)()?, Vec::new()),
+        Form::Firefox => {
+            let text = (content.firefox)()?;
+            // The profiler reads both, and calls what it saves .json.gz.
+            match file.extension().is_some_and(|end| end == "gz") {
+                true => {
+                    bytes = gzip(text.as_bytes())?;
+                    (String::new(), Vec::new())
+                }
+                false => (text, Vec::new()),
+            }
+        }
         Form::Svg => drawn(Drawn::svg),
         Form::Html => drawn(Drawn::page),
     };
