@@ -26,6 +26,7 @@ mod errors;
 mod exit_statuses;
 mod explain;
 mod export;
+mod export_ctf;
 mod exporter;
 mod facts;
 mod facts_command;
