@@ -1636,7 +1636,7 @@ _trapline() {
                     return 0
                     ;;
                 --as)
-                    COMPREPLY=($(compgen -W "pftrace csv md json" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pftrace csv md json ctf" -- "${cur}"))
                     return 0
                     ;;
                 --table)

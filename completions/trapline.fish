@@ -914,11 +914,12 @@ complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c trapline -n "__fish_trapline_using_subcommand export" -s i -l input -d 'The same as REC, as perf has it. May be repeated. Without any REC, the newest recording in this folder is read: trapline-N, which \'trapline record\' makes, perf.data.guest, perf.data or trace.dat' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand export" -l guest -d 'A recording of a guest, as GUEST, with the name, UUID or process of the VM whose guest it is. May be repeated' -r
-complete -c trapline -n "__fish_trapline_using_subcommand export" -s o -l output -d 'Write to FILE; - is standard output. The end of the name says what is written: .pftrace or .perfetto-trace, .csv, .md, .json' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand export" -s o -l output -d 'Write to FILE; - is standard output. The end of the name says what is written: .pftrace or .perfetto-trace, .csv, .md, .json. With --as ctf it is a folder' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand export" -l as -d 'Write this kind of file, whatever the name is' -r -f -a "pftrace\t'For Perfetto'
 csv\t'For spreadsheets'
 md\t'For tickets'
-json\t'For scripts'"
+json\t'For scripts'
+ctf\t'A folder for Babeltrace and Trace Compass'"
 complete -c trapline -n "__fish_trapline_using_subcommand export" -l table -d 'Write the rows of this table (CSV). The default is spans' -r -f -a "spans\t'Spans of the vCPUs\' states'
 exits\t'Exits'
 instances\t'Instances of paths'

@@ -1,4 +1,4 @@
-//! Files that are there whole or not at all.
+//! Files and folders that are there whole or not at all.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions, Permissions};
@@ -27,6 +27,19 @@ pub(crate) fn write(
     content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<()> {
     whole(file, content).with_context(|| format!("{}: cannot be written", file.display()))
+}
+
+/// Writes a folder of files, whose path while it is not whole `content` gets. A folder that is there already has to be
+/// empty; where the program is interrupted, nothing of this one stays.
+///
+/// # Errors
+/// The folder cannot be written, or is there and not empty; the error names it.
+pub(crate) fn write_folder(
+    folder: &Path,
+    content: impl FnOnce(&Path) -> io::Result<()>,
+) -> Result<()> {
+    whole_folder(folder, content)
+        .with_context(|| format!("{}: cannot be written", folder.display()))
 }
 
 /// Returns the file that a command writes which makes another recording of one: the one that is named, or one beside
@@ -125,6 +138,49 @@ fn whole(file: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) ->
     result
 }
 
+fn whole_folder(folder: &Path, content: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
+    // An empty folder gives way to another; one with something in it is somebody's.
+    if fs::symlink_metadata(folder).is_ok_and(|there| !there.is_dir()) {
+        return Err(io::Error::other("it is no folder, and one is written"));
+    }
+    if fs::read_dir(folder).is_ok_and(|mut there| there.next().is_some()) {
+        return Err(io::Error::other(
+            "the folder is not empty: name another one",
+        ));
+    }
+    let above = folder
+        .parent()
+        .filter(|above| !above.as_os_str().is_empty());
+    let above = above.unwrap_or(Path::new("."));
+    clean_up_when_interrupted();
+    remove_left(above);
+    let mut begun = Builder::new();
+    begun
+        .prefix(HALF_NAME)
+        .permissions(Permissions::from_mode(0o777));
+    let mut half = half();
+    let begun = begun.tempdir_in(above).map_err(without_name)?;
+    *half = Some(begun.path().to_owned());
+    drop(half);
+    let locked = File::open(begun.path())?;
+    let _ = flock(&locked, FlockOperation::NonBlockingLockExclusive);
+    let result = content(begun.path()).and_then(|()| fs::rename(begun.path(), folder));
+    *self::half() = None;
+    if result.is_ok() {
+        // It has another name now, and stays.
+        let _ = begun.keep();
+    }
+    result
+}
+
+/// Removes a half file, or a half folder with its files.
+fn remove_half(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path)?.is_dir() {
+        true => fs::remove_dir_all(path),
+        false => fs::remove_file(path),
+    }
+}
+
 /// What the names of half files begin with.
 const HALF_NAME: &str = ".trapline-";
 /// Letters behind it ([`Builder`]), and half files of a folder that are looked at.
@@ -133,7 +189,7 @@ const MAX_HALF: usize = 64;
 /// How long a half file may be there before its program has locked it.
 const UNLOCKED: Duration = Duration::from_secs(2);
 
-/// Removes half files of programs that were killed: nobody has them locked. What cannot be looked at stays.
+/// Removes half files and folders of programs that were killed: nobody has them locked. What cannot be looked at stays.
 fn remove_left(folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else {
         return;
@@ -151,13 +207,13 @@ fn remove_left(folder: &Path) {
         // Neither through a link, nor a pipe that nobody writes to; and none that another program may be about to lock.
         let is_left = fs::symlink_metadata(&path).is_ok_and(|there| {
             let age = there.modified().ok().and_then(|at| at.elapsed().ok());
-            there.is_file() && age.is_some_and(|age| age >= UNLOCKED)
+            (there.is_file() || there.is_dir()) && age.is_some_and(|age| age >= UNLOCKED)
         });
         let Some(file) = is_left.then(|| File::open(&path).ok()).flatten() else {
             continue;
         };
         if flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
-            let _ = fs::remove_file(&path);
+            let _ = remove_half(&path);
         }
     }
 }
@@ -184,7 +240,7 @@ fn fill(
     Ok(())
 }
 
-/// The file that is half written, if one is.
+/// The file or folder that is half written, if one is.
 static HALF: Mutex<Option<PathBuf>> = Mutex::new(None);
 
 fn half() -> MutexGuard<'static, Option<PathBuf>> {
@@ -209,7 +265,7 @@ fn clean_up_when_interrupted() {
             if let Some(signal) = signals.forever().next() {
                 let half = half();
                 if let Some(path) = half.as_ref() {
-                    let _ = fs::remove_file(path);
+                    let _ = remove_half(path);
                 }
                 // The lock is held: nothing is begun any more.
                 let _ = emulate_default_handler(signal);

@@ -104,6 +104,15 @@ impl SideName {
         }
     }
 
+    /// Returns the sentence that says which side is worse, if one is.
+    pub(crate) fn verdict(worse: Option<SideName>) -> &'static str {
+        match worse {
+            Some(SideName::A) => "A is worse.",
+            Some(SideName::B) => "B is worse.",
+            None => "Neither is worse by that alone.",
+        }
+    }
+
     /// Returns the side that has more of something of which less is better.
     pub(crate) fn more(a: f64, b: f64) -> Option<SideName> {
         if b > a {
@@ -173,6 +182,14 @@ impl SideChange {
             (SideAmount::Number(a), SideAmount::Absent) => Some(-a),
             (a, b) => Some(b.number()? - a.number()?),
         }
+    }
+
+    /// Returns its sentence without the verdict that stands at its end, of which side is worse.
+    pub fn sentence(&self) -> &str {
+        let verdict = SideName::verdict(self.worse);
+        self.text
+            .strip_suffix(verdict)
+            .map_or(&*self.text, str::trim_end)
     }
 
     /// Returns whether it is of a finding that came or went.

@@ -145,11 +145,8 @@ fn scored(
     }
     let shown = out.changes.iter_mut().chain(&mut out.likely);
     for change in shown.chain(&mut out.once) {
-        change.text.push_str(match change.worse {
-            Some(SideName::A) => " A is worse.",
-            Some(SideName::B) => " B is worse.",
-            None => " Neither is worse by that alone.",
-        });
+        change.text.push(' ');
+        change.text.push_str(SideName::verdict(change.worse));
     }
     let Comparison {
         changes,

@@ -10,6 +10,7 @@ Nothing is written here: what was made waits in [`ExportFile::made`], to be take
 */
 #![forbid(unsafe_code)]
 
+mod ctf;
 mod known;
 pub mod markdown;
 mod perfetto;
@@ -19,6 +20,7 @@ mod rows;
 mod tap;
 mod walk;
 
+pub use ctf::{CtfFiles, CtfTrace};
 pub use known::{FirstWalk, VcpuName};
 pub use perfetto::{Perfetto, TraceMachine};
 pub use pprof::PprofProfile;

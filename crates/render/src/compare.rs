@@ -5,6 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 use words::duration;
 
+use crate::compare_sides::SideLabels;
 use crate::compare_words::{with_unit, worded};
 use crate::html::Frame;
 use crate::quality::wrap;
@@ -27,6 +28,7 @@ pub fn text(
     all: bool,
     layout: Layout,
 ) -> String {
+    let labels = SideLabels::of(a, b);
     let mut out = String::new();
     wrap(&mut out, "A: ", &a.join(", "), layout.width);
     wrap(&mut out, "B: ", &b.join(", "), layout.width);
@@ -42,14 +44,14 @@ pub fn text(
     }
     let sentences = if all { usize::MAX } else { SENTENCES }.min(layout.limit);
     for change in comparison.changes.iter().take(sentences) {
-        one(&mut out, change, layout.width);
+        one(&mut out, change, &labels, layout.width);
     }
     let likely = comparison.likely.len();
     let shown = if all { likely } else { LIKELY }.min(layout.limit);
     if all && shown > 0 {
         out.push_str("\nlikely, and not certain:\n");
         for change in comparison.likely.iter().take(shown) {
-            one(&mut out, change, layout.width);
+            one(&mut out, change, &labels, layout.width);
         }
     }
     let certain = comparison.changes.iter().take(layout.limit);
@@ -58,7 +60,7 @@ pub fn text(
         if !comparison.changes.is_empty() || all {
             out.push('\n');
         }
-        out.push_str(&compare_table::table(in_table, layout.width));
+        out.push_str(&compare_table::table(in_table, &labels, layout.width));
         out.push('\n');
     }
     let more = comparison.changes.len().saturating_sub(layout.limit);
@@ -73,7 +75,7 @@ pub fn text(
         out.push_str("once, in one short stretch of one side; that may be chance:\n");
         let shown = if all { usize::MAX } else { LIKELY }.min(layout.limit);
         for change in comparison.once.iter().take(shown) {
-            wrap(&mut out, "- ", &change.text, layout.width);
+            wrap(&mut out, "- ", &labels.sentence(change), layout.width);
         }
         let more = comparison.once.len().saturating_sub(shown);
         if more > 0 {
@@ -91,7 +93,7 @@ pub fn text(
     if all && within_noise > 0 {
         out.push_str("\nwhat may be noise, or is small:\n");
         for change in differ {
-            one(&mut out, change, layout.width);
+            one(&mut out, change, &labels, layout.width);
         }
     } else if within_noise > 0 {
         wrap(
@@ -145,12 +147,17 @@ pub fn no_changes(comparison: &Comparison) -> Option<String> {
     Some(words)
 }
 
-fn one(out: &mut String, change: &SideChange, width: usize) {
+fn one(out: &mut String, change: &SideChange, labels: &SideLabels, width: usize) {
     let sure = match change.confidence {
         Some(confidence) => format!(" [{:.3}]", (confidence * 1000.0).floor() / 1000.0),
         None => String::new(),
     };
-    wrap(out, "- ", &format!("{}{sure}", change.text), width);
+    wrap(
+        out,
+        "- ",
+        &format!("{}{sure}", labels.sentence(change)),
+        width,
+    );
     // The first is what both sides did; the others are in the documents.
     for work in change
         .per_work
@@ -196,8 +203,13 @@ fn number(value: f64, unit: ChangeUnit) -> String {
     }
 }
 
-/// Columns of changes.
+/// Columns of changes in documents.
 pub(crate) fn columns() -> Table<'static, SideChange> {
+    columns_for(None)
+}
+
+/// Columns of changes; with labels, sides are called by these.
+fn columns_for(labels: Option<&SideLabels>) -> Table<'_, SideChange> {
     use table::Unit::{Name, Nanoseconds, Nested, Text, Value};
     Table::new()
         .column("what", Name, |change: &SideChange| change.what.clone())
@@ -231,7 +243,10 @@ pub(crate) fn columns() -> Table<'static, SideChange> {
         .page("B / A")
         .column("confidence", Value, |change| change.confidence)
         .page("confidence")
-        .column("text", Name, |change| change.text.clone())
+        .column("text", Name, move |change| match labels {
+            Some(labels) => labels.sentence(change),
+            None => change.text.clone(),
+        })
         .csv_after("effect_ns")
         .page("what changed")
         .after("")
@@ -244,10 +259,11 @@ pub(crate) fn columns() -> Table<'static, SideChange> {
         .column("per_work", Nested, |change| json::list(&change.per_work))
         .within(Vec::<PerWork>::shape())
         .json_only()
-        .column("worse", Text, |change| {
-            change.worse.map(|side| match side {
-                SideName::A => "a",
-                SideName::B => "b",
+        .column("worse", Text, move |change: &SideChange| {
+            change.worse.map(|side| match (labels, side) {
+                (Some(labels), side) => labels.of_side(side).to_owned(),
+                (None, SideName::A) => "a".to_owned(),
+                (None, SideName::B) => "b".to_owned(),
             })
         })
         .json_only()
@@ -334,7 +350,7 @@ pub fn csv(comparison: &Comparison, all: bool, clock: ClockUnit) -> String {
         .csv(comparison.changes.iter().chain(within_noise))
 }
 
-/// Returns changes for a page.
-pub fn html(changes: &[SideChange], frame: &Frame<'_>) -> String {
-    columns().html(changes, frame)
+/// Returns changes for a page, with the sides called by labels.
+pub fn html(changes: &[SideChange], labels: &SideLabels, frame: &Frame<'_>) -> String {
+    columns_for(Some(labels)).html(changes, frame)
 }

@@ -2,28 +2,37 @@
 
 use compare::{ChangeUnit, SideAmount, SideChange, SideName};
 
+use crate::compare_sides::SideLabels;
 use crate::compare_words::worded;
 
 /// What a change is called has so many columns at least, and at most.
 const WHAT: (usize, usize) = (16, 60);
-/// The columns behind it.
-const CELLS: [(&str, usize); 5] = [
-    ("A", 10),
-    ("B", 10),
-    ("change", 9),
-    ("confidence", 11),
-    ("worse", 6),
-];
+/// A name of a side that stands above its numbers has so many characters at most.
+const LONGEST_SIDE: usize = 9;
 
 /// Returns the table, `what` cut where a line would be wider than this.
-pub(crate) fn table<'c>(changes: impl Iterator<Item = &'c SideChange>, width: usize) -> String {
-    let cells: usize = CELLS.iter().map(|(_, width)| width).sum();
+pub(crate) fn table<'c>(
+    changes: impl Iterator<Item = &'c SideChange>,
+    labels: &SideLabels,
+    width: usize,
+) -> String {
+    let sides = labels.headings(LONGEST_SIDE);
+    let longest = sides.map(|side| side.chars().count()).into_iter().max();
+    // The columns behind what a change is called.
+    let columns = [
+        (sides[0], 10),
+        (sides[1], 10),
+        ("change", 9),
+        ("confidence", 11),
+        ("worse", longest.unwrap_or(0).max(5) + 1),
+    ];
+    let cells: usize = columns.iter().map(|(_, width)| width).sum();
     let most = width.saturating_sub(cells).clamp(WHAT.0, WHAT.1);
-    let rows: Vec<[String; 6]> = changes.map(row).collect();
+    let rows: Vec<[String; 6]> = changes.map(|change| row(change, sides)).collect();
     let longest = rows.iter().map(|row| row[0].chars().count()).max();
     let what = longest.unwrap_or(0).clamp(WHAT.0, most);
     let mut out = format!("{:what$}", "");
-    for (name, width) in CELLS {
+    for (name, width) in columns {
         out.push_str(&format!("{name:>width$}"));
     }
     out.push('\n');
@@ -33,7 +42,7 @@ pub(crate) fn table<'c>(changes: impl Iterator<Item = &'c SideChange>, width: us
             false => row[0].clone(),
         };
         out.push_str(&format!("{name:what$}"));
-        for ((_, width), cell) in CELLS.iter().zip(&row[1..]) {
+        for ((_, width), cell) in columns.iter().zip(&row[1..]) {
             // A cell that is too long does not touch the one before it.
             let width = *width;
             match cell.chars().count() < width {
@@ -46,10 +55,10 @@ pub(crate) fn table<'c>(changes: impl Iterator<Item = &'c SideChange>, width: us
     out
 }
 
-fn row(change: &SideChange) -> [String; 6] {
+fn row(change: &SideChange, sides: [&str; 2]) -> [String; 6] {
     let worse = match change.worse {
-        Some(SideName::A) => "A",
-        Some(SideName::B) => "B",
+        Some(SideName::A) => sides[0],
+        Some(SideName::B) => sides[1],
         None => "-",
     };
     let confidence = change.confidence.map_or("-".to_owned(), |confidence| {

@@ -144,6 +144,7 @@ fn durations<'r>(table: Table<'r, Exit<'r>>) -> Table<'r, Exit<'r>> {
             of_any(&e.row.stats, Stats::mean)
         })
         .heading("mean", 9)
+        .show(|e, layout| layout.mean(&e.row.stats))
         .views(all | IN_GUEST)
         .page("mean")
         .column("max_ns", Nanoseconds, |e| of_any(&e.row.stats, Stats::max))
@@ -282,7 +283,11 @@ const KEY_WIDTH: usize = 20;
 fn narrow_key(exit: &Exit<'_>) -> String {
     let row = exit.row;
     let name = row.name.as_deref().unwrap_or_default();
-    if row.waiting {
+    let timed = row.stats.count();
+    if row.untimed > 0 && timed > 0 {
+        // Who multiplies the mean has to know by what.
+        format!("{} ({timed} timed)", row.key)
+    } else if row.waiting {
         format!("{} (waiting)", row.key)
     } else if !name.is_empty() && row.key.len() + 1 + name.len() < KEY_WIDTH {
         format!("{} {name}", row.key)
@@ -543,7 +548,14 @@ pub fn note(report: &ExitsReport) -> Option<&'static str> {
 /// Returns why reads of emulated memory have no times, where other accesses do.
 fn untimed_reads(report: &ExitsReport) -> Option<&'static str> {
     let some = report.rows.iter().any(|row| row.untimed > 0);
-    (some && report.is_timed()).then_some("Reads are not timed: there is no kvm_exit.")
+    let in_part = |row: &ExitRow| row.untimed > 0 && row.stats.count() > 0;
+    Some(match report.rows.iter().any(in_part) {
+        true => {
+            "Where some are not timed, since there is no kvm_exit of theirs, time and mean are of the others."
+        }
+        false if some && report.is_timed() => "Reads are not timed: there is no kvm_exit.",
+        false => return None,
+    })
 }
 
 /// Returns where a table's accesses are from, where no event recorded them.

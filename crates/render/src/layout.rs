@@ -1,5 +1,6 @@
 //! How text is laid out.
 
+use analysis::Stats;
 use words::duration;
 
 /// How text is laid out.
@@ -17,6 +18,16 @@ impl Layout {
     /// Returns a duration as it is printed.
     pub(crate) fn time(self, ns: u64) -> String {
         duration::of(ns, self.nanoseconds)
+    }
+
+    /// Returns a mean as it is printed, `-` of nothing. Times the number it is the printed total, within what the last
+    /// digits of both leave open.
+    pub(crate) fn mean(self, times: &Stats) -> String {
+        match (times.count(), self.nanoseconds) {
+            (0, _) => "-".to_owned(),
+            (_, true) => duration::mean(times.mean_f64()),
+            (_, false) => times.mean().to_string(),
+        }
     }
 
     /// Returns a duration as it is printed; `-` where there is none.

@@ -13,6 +13,7 @@ pub mod bench_explain;
 pub mod clock_unit;
 pub mod compare;
 pub mod compare_each;
+pub mod compare_sides;
 mod compare_table;
 mod compare_words;
 pub mod console;

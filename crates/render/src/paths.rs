@@ -84,6 +84,7 @@ fn durations<'t, R: 't>(mut table: Table<'t, R>, of: fn(&R) -> &Stats) -> Table<
         .column("mean_ns", Nanoseconds, move |row| {
             of_any(of(row), Stats::mean)
         })
+        .show(move |row, layout| layout.mean(of(row)))
         .page("mean")
         .column("total_ns", Nanoseconds, move |row| of(row).total())
         .page("time")

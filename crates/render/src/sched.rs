@@ -60,6 +60,7 @@ pub(crate) fn tasks<'r>() -> Table<'r, Task<'r>> {
         .page("switches")
         .column("delay_mean_ns", Nanoseconds, |t| mean(&t.row.delays))
         .heading("mean", 9)
+        .show(|t, layout| layout.mean(&t.row.delays))
         .page("delay mean")
         .column("delay_max_ns", Nanoseconds, |t| {
             of_any(&t.row.delays, Stats::max)
@@ -218,6 +219,7 @@ pub(crate) fn cpu_columns() -> Table<'static, CpuRow> {
         .page("delays")
         .column("delay_mean_ns", Nanoseconds, |r| mean(&r.delays))
         .heading("mean", 9)
+        .show(|r, layout| layout.mean(&r.delays))
         .page("delay mean")
         .column("delay_max_ns", Nanoseconds, |r| {
             of_any(&r.delays, Stats::max)
@@ -397,6 +399,7 @@ const NAMED: usize = 3;
 /// Returns the table of tasks, whom they were preempted by, and the functions of kworkers.
 pub fn table(report: &SchedReport, layout: Layout) -> String {
     let mut out = summary(report, layout);
+    sched_waits::beyond_delays(&mut out, report, layout);
     sched_waits::longest(&mut out, report, layout);
     preempted(&mut out, report, layout);
     wakers(&mut out, report);
@@ -418,7 +421,7 @@ pub fn summary(report: &SchedReport, layout: Layout) -> String {
         "sched: {}, {}, mean {}, p99 {}, max {}{}\n",
         words::plural(count, "task"),
         words::plural(delays.count(), "delay"),
-        layout.known_time(of_any(delays, Stats::mean)),
+        layout.mean(delays),
         layout.known_time(percentile(delays, 0.99)),
         layout.known_time(of_any(delays, Stats::max)),
         report.delays_as.map_or_else(String::new, |perf| {
@@ -514,7 +517,7 @@ fn work(out: &mut String, report: &SchedReport, layout: Layout) {
                 "  {:>9} in {:>6} runs, mean {:>9}, max {:>9}  {function}",
                 layout.time(row.stats.total()),
                 row.stats.count(),
-                layout.time(row.stats.mean()),
+                layout.mean(&row.stats),
                 layout.time(row.stats.max()),
             );
         } else {

@@ -65,6 +65,7 @@ pub fn work_html(report: &SchedReport, frame: &Frame<'_>) -> String {
         .column("mean_ns", Nanoseconds, |row| {
             of_any(&row.stats, Stats::mean)
         })
+        .show(|row, layout| layout.mean(&row.stats))
         .page("mean")
         .column("max_ns", Nanoseconds, |row| of_any(&row.stats, Stats::max))
         .page("max")

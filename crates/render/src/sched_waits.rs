@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::fmt::Write;
 
 use analysis::{LongestWait, SchedReport, TaskRow};
+use words::counted;
 
 use crate::{Layout, clean};
 
@@ -17,6 +18,30 @@ pub(crate) fn behind(wait: &LongestWait) -> Option<(i32, Option<&str>)> {
         0 => (0, Some("swapper")),
         tid => (*tid, comm.as_deref()),
     })
+}
+
+/// Says that a mean is not of all waits, where it is not: who multiplies it by the switches gets another time than the
+/// waits have together, since perf counts no delay that began before a task's first switch or that no switch ended.
+pub(crate) fn beyond_delays(out: &mut String, report: &SchedReport, layout: Layout) {
+    let differs = |row: &&TaskRow| {
+        let waits = u128::from(row.woken_waits.total()) + u128::from(row.preempted.total());
+        let delays = u128::from(row.delays.total());
+        // Less than the last of four digits is nothing that the table shows.
+        waits > 0 && waits.abs_diff(delays) * 2_000 > waits
+    };
+    let shown = report.rows.iter().take(layout.limit);
+    let tasks = shown.filter(differs).count();
+    if tasks > 0 {
+        let tasks = counted(tasks, "task", "tasks");
+        let text = format!(
+            "In {tasks} the delays of 'mean' and 'max', as 'perf sched latency' counts them, are not the same as the \
+             waits of 'woken' and 'preempted'."
+        );
+        for line in textwrap::wrap(&text, layout.width.max(40)) {
+            out.push_str(&line);
+            out.push('\n');
+        }
+    }
 }
 
 /// Lists the longest waits, whether the task had been woken or preempted.

@@ -41,6 +41,14 @@ fn of_any(durations: &DurationBuckets, of: impl Fn(&DurationBuckets) -> u64) -> 
     (durations.count > 0).then(|| of(durations))
 }
 
+/// Returns a mean as it is printed, rounded once: times the number it is the total.
+fn mean(durations: &DurationBuckets) -> String {
+    match durations.count {
+        0 => "-".to_owned(),
+        count => words::duration::mean(durations.total_ns as f64 / count as f64),
+    }
+}
+
 /// What a VM is called, as far as a column has room.
 fn vm(whose: &RowOwner) -> String {
     let name = clean(&whose.vm);
@@ -232,6 +240,7 @@ pub(crate) fn exits<'r>() -> Table<'r, IntervalRow<'r, NamedRow>> {
             of_any(&r.row.durations, DurationBuckets::mean_ns)
         })
         .heading("mean", 10)
+        .show(|r, _| mean(&r.row.durations))
         .views(ALL)
         .column("p50_ns", Nanoseconds, |r| {
             of_any(&r.row.durations, |all| all.at_most_ns(0.5))

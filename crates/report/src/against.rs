@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use compare::{Comparison, SideChange};
 use render::compare as table;
+use render::compare_sides::SideLabels;
 use render::html::{Frame, escape};
 
 use crate::out::PageWriter;
@@ -22,6 +23,13 @@ pub struct ReportComparison<'r> {
     pub invocations: Vec<Invocation>,
 }
 
+impl ReportComparison<'_> {
+    /// Returns what the sides are called.
+    pub(crate) fn labels(&self) -> SideLabels {
+        SideLabels::of(self.a, self.b)
+    }
+}
+
 /// Writes the section.
 pub(crate) fn section(
     recordings: &[Recording<'_>],
@@ -36,6 +44,7 @@ pub(crate) fn section(
         return;
     };
     let comparison = against.comparison;
+    let labels = against.labels();
     out.markup("<dl class=\"facts\">\n");
     for (name, names) in [("A", against.a), ("B", against.b)] {
         let _ = writeln!(
@@ -86,7 +95,7 @@ pub(crate) fn section(
             &unreported,
         ),
     ] {
-        changed(name, caption, changes, &command, first, out);
+        changed(name, caption, changes, (&command, &labels), first, out);
     }
     out.command("what changed from A to B", &command);
 }
@@ -95,7 +104,7 @@ fn changed(
     name: &str,
     caption: &str,
     changes: &[SideChange],
-    command: &str,
+    (command, labels): (&str, &SideLabels),
     first: &Recording<'_>,
     out: &mut PageWriter,
 ) {
@@ -104,13 +113,14 @@ fn changed(
     }
     let html = table::html(
         changes,
+        labels,
         &Frame {
             name,
             command,
             caption,
             rows: false,
-            layout: first.layout(),
             events: None,
+            layout: first.layout(),
         },
     );
     // What may be noise is there for who asks.

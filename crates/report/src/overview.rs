@@ -73,5 +73,8 @@ pub(crate) fn changes(against: &ReportComparison<'_>, out: &mut PageWriter) {
         out.html,
         "<p>What changed most from {names} (<a href=\"#compare\">all changes</a>):</p>"
     );
-    out.list(changes.iter().take(CHANGES).map(|one| one.text.as_str()));
+    let labels = against.labels();
+    let largest = changes.iter().take(CHANGES);
+    let largest: Vec<String> = largest.map(|one| labels.sentence(one)).collect();
+    out.list(largest.iter().map(String::as_str));
 }

@@ -3,10 +3,17 @@
 /// Returns a duration with four digits and its unit, in eight columns at most: `870ns`, `76.06us`,
 /// `436.4ms`, `1234s`.
 pub fn human(ns: u64) -> String {
-    if ns < 1000 {
-        return format!("{ns}ns");
+    mean(ns as f64)
+}
+
+/// Returns a mean, which may be part of a nanosecond, in the same way. It is rounded once: a mean that was rounded to
+/// nanoseconds before would be off by more than half of its last digit, and a reader who multiplies it by the count
+/// would get another total than is printed.
+pub fn mean(ns: f64) -> String {
+    let ns = ns.max(0.0);
+    if ns < 999.5 {
+        return format!("{}ns", ns.round());
     }
-    let ns = ns as f64;
     // What would round up to 1000 belongs to the next unit.
     let (value, unit) = if ns < 999.95e3 {
         (ns / 1e3, "us")
@@ -75,7 +82,7 @@ fn split_duration(text: &str) -> Option<(&str, &'static str, &str)> {
     ends.then_some((number, ticks, rest))
 }
 
-/// Returns a duration that may be part of a nanosecond, such as a mean.
+/// Returns a duration that may be part of a nanosecond.
 pub fn of_f64(ns: f64) -> String {
     human(ns.max(0.0).round() as u64)
 }
@@ -102,6 +109,18 @@ pub fn seconds_us(us: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn means_are_rounded_once() {
+        // 12,345 nanoseconds would be 12.35us, and 12,344.6 are nearer to 12.34us.
+        assert_eq!(human(12_345), "12.35us");
+        assert_eq!(mean(12_344.6), "12.34us");
+        assert_eq!(mean(0.4), "0ns");
+        assert_eq!(mean(626.5), "627ns");
+        assert_eq!(mean(999.4), "999ns");
+        assert_eq!(mean(999.6), "1.000us");
+        assert_eq!(mean(-3.0), "0ns");
+    }
 
     #[test]
     fn durations_have_four_digits_and_fit_eight_columns() {

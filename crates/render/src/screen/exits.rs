@@ -130,8 +130,7 @@ fn line(input: &ScreenInput<'_>, report: &ExitsReport, row: &ExitRow) -> Line {
             false => none(),
         },
         row.total_ns().map_or_else(none, |ns| input.time(ns)),
-        row.total_ns()
-            .map_or_else(none, |_| input.time(stats.mean())),
+        row.total_ns().map_or_else(none, |_| input.mean(stats)),
         p99
     );
     Line::new(Tone::Plain, &text)
@@ -145,12 +144,7 @@ pub(crate) fn short(input: &ScreenInput<'_>, width: usize) -> Option<String> {
     let parts = rows.map(|row| {
         let stats = &row.stats;
         match row.total_ns() {
-            Some(_) => format!(
-                "{} {}, mean {}",
-                row.key,
-                stats.count(),
-                input.time(stats.mean())
-            ),
+            Some(_) => format!("{} {}, mean {}", row.key, stats.count(), input.mean(stats)),
             None => format!("{} {}", row.key, row.count()),
         }
     });

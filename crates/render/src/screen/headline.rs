@@ -184,7 +184,7 @@ fn did(input: &ScreenInput<'_>) -> String {
             "{} waited for a CPU {}, {} each on average and {} at most.",
             words::plural(report.rows.len(), "task"),
             words::times(delays.count()),
-            input.time(delays.mean()),
+            input.mean(delays),
             input.time(delays.max())
         );
     }

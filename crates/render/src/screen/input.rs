@@ -1,6 +1,6 @@
 //! What a screen is made of.
 
-use analysis::{Origin, Picture};
+use analysis::{Origin, Picture, Stats};
 use rules::Diagnosis;
 
 use crate::Layout;
@@ -41,6 +41,11 @@ impl ScreenInput<'_> {
     /// Returns a duration as it is printed.
     pub(crate) fn time(&self, ns: u64) -> String {
         self.layout(0, 0).time(ns)
+    }
+
+    /// Returns a mean as it is printed.
+    pub(crate) fn mean(&self, times: &Stats) -> String {
+        self.layout(0, 0).mean(times)
     }
 
     /// Returns what it is, in one sentence: length, events, format, machine.

@@ -102,7 +102,7 @@ fn sched_sums(input: &ScreenInput<'_>, report: &SchedReport) -> String {
         "sched: {}, {}, mean {}, max {}",
         words::plural(report.rows.len(), "task"),
         words::plural(delays.count(), "delay"),
-        input.time(delays.mean()),
+        input.mean(delays),
         input.time(delays.max())
     )
 }

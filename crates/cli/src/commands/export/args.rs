@@ -15,7 +15,7 @@ pub(crate) struct ExportArgs {
     pub guests: GuestArgs,
 
     /// Write to FILE; - is standard output. The end of the name says what is written: .pftrace or .perfetto-trace,
-    /// .csv, .md, .json.
+    /// .csv, .md, .json. With --as ctf it is a folder.
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     pub output: PathBuf,
 
@@ -48,6 +48,8 @@ const HELP: &str = "Kinds of files (docs/export.md says what is in each):
   csv      one table, --table: spans (of vCPUs' states), exits, instances (of paths), events
   md       a summary for a ticket: findings, states, exits, paths, quality
   json     what report, vcpus, exits, sched and paths have, in one document
+  ctf      a folder with a CTF 1.8 trace for Babeltrace and Trace Compass: the
+           events with their fields, a file for each CPU; the host's alone
 
 With recordings of guests beside REC, rows of spans are split by what the guest
 did, and the other tables have what their commands have. A folder that record
@@ -63,6 +65,7 @@ Examples:
   trapline export perf.data -o ticket.md
   trapline export --as md perf.data | less
   trapline export --time 443.99,444.10 trace.dat -o part.pftrace
+  trapline export --as ctf trace.dat -o trace.ctf && babeltrace2 trace.ctf
   trapline export host.dat guest-a.dat -o both.pftrace
   trapline export host.dat --guest web=guest.perf.data -o spans.csv";
 
@@ -77,6 +80,8 @@ pub(crate) enum Kind {
     Md,
     /// For scripts.
     Json,
+    /// A folder for Babeltrace and Trace Compass.
+    Ctf,
 }
 
 /// Tables of single things.

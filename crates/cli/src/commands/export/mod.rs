@@ -1,6 +1,7 @@
 //! `trapline export`: a recording as a file of another tool's.
 
 pub(crate) mod args;
+mod ctf;
 mod single;
 pub(crate) mod whole;
 
@@ -64,6 +65,9 @@ pub(crate) fn run(args: &ExportArgs) -> Result<()> {
             "a trace for Perfetto is no text; name a file with -o FILE.pftrace",
         ));
     }
+    if kind == Kind::Ctf && to_standard_output(args) {
+        return Err(Usage::error("a CTF trace is a folder; name it with -o DIR"));
+    }
     let wanted = wanted(args)?;
     let beside = AccompanyingFiles {
         mtree: args.mtree.as_deref(),
@@ -83,6 +87,8 @@ pub(crate) fn run(args: &ExportArgs) -> Result<()> {
         }
         new_file::write(&args.output, |out| out.write_all(text.text.as_bytes()))?;
         written.quality = text.quality;
+    } else if kind == Kind::Ctf {
+        written = ctf::write(&host, &args.output)?;
     } else {
         let recording = host.input().recording_with_symbols()?;
         let together = HostWithGuests::of(&host, &recording)?;
@@ -152,7 +158,7 @@ fn kind(args: &ExportArgs) -> Result<Kind> {
         }
         return Err(Usage::error(format!(
             "-o {}: what to write is known by the end of the name, and recordings are exported as .pftrace, .csv, .md \
-             or .json; --as says it for other names",
+             or .json; --as says it for other names, and for a folder (ctf)",
             args.output.display()
         )));
     };
