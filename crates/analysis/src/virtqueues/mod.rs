@@ -7,8 +7,10 @@
 //!
 //! Bytes are those of frames and of requests, not of the ring: the ring's have virtio's headers too.
 
+mod cell;
 mod device_names;
 mod fields;
+mod none;
 mod row;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,9 +24,13 @@ use crate::analysis::{Analysis, Context, EventDetail, FilterScope, GuestEvent, N
 use crate::exits::access_key;
 use crate::names::{is_notification_register, name_access};
 
+pub use cell::{CountedBuffers, VirtqueueColumn};
 pub use row::{VirtqueueRow, VirtqueueSource, VirtqueueTraffic, VirtqueuesReport};
 
+use cell::{CountedList, CountedPart};
 use device_names::{is_tap, isa_of, of_handler};
+use row::{QueueKey, RowParts, WriteKey, WrittenQueue};
+
 use fields::{BackEndFields, CountedAlike, DriverCall, QueueFields, text, used_at_once};
 
 /// Devices and queues that are kept, and writes by address.
@@ -33,16 +39,6 @@ const MAX_ROWS: usize = 1 << 12;
 const MAX_CALLS: usize = 1 << 12;
 /// A queue's number in a notification is below this; other values are not one of a queue.
 const MAX_QUEUE: u64 = 1 << 10;
-
-/// Whose row it is: the machine it was seen on, the thread where that says which VM it is, and what it is called.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct QueueKey {
-    machine: u16,
-    source: VirtqueueSource,
-    tid: Option<i32>,
-    device: String,
-    queue: Option<String>,
-}
 
 /// What was counted of it.
 #[derive(Debug, Clone, Default)]
@@ -62,9 +58,6 @@ struct QueueSums {
 fn more(sum: &mut Option<u64>, count: u64) {
     *sum = Some(sum.unwrap_or(0).saturating_add(count));
 }
-
-/// A register that was written, by which thread, and the queue that the value may be.
-type WriteKey = (i32, GuestAccess, Option<u64>);
 
 /// A call of the driver's that has not returned.
 #[derive(Debug, Clone)]
@@ -88,6 +81,7 @@ pub struct Virtqueues {
     sources: BTreeSet<VirtqueueSource>,
     /// What was recorded of a machine, so that a device without it had none.
     alike: BTreeSet<(u16, CountedAlike)>,
+    counted: CountedList,
     beyond: u64,
     unpaired: u64,
     recorded: bool,
@@ -103,6 +97,21 @@ impl Virtqueues {
             guests: guests.into_iter().collect(),
             ..Virtqueues::default()
         }
+    }
+
+    /// Keeps what events are counted as, for [`Virtqueues::take_counted`].
+    pub fn list(&mut self) {
+        self.counted.begin();
+    }
+
+    /// Returns what events were counted as since this was asked last.
+    pub fn take_counted(&mut self) -> Vec<CountedBuffers> {
+        self.counted.take()
+    }
+
+    fn note(&mut self, key: &QueueKey, column: VirtqueueColumn, count: u64) {
+        self.counted
+            .add(column, count, || CountedPart::Queue(key.clone()));
     }
 
     fn learn(&mut self, ty: &EventType<'_>) -> bool {
@@ -146,6 +155,8 @@ impl Virtqueues {
             return;
         }
         *self.writes.entry(key).or_default() += 1;
+        let part = || CountedPart::Write(key.0, fast);
+        self.counted.add(VirtqueueColumn::Notifications, 1, part);
     }
 
     fn take(&mut self, event: &Event<'_>, data: &Data) {
@@ -212,6 +223,7 @@ impl Virtqueues {
                 };
                 if let Some((device, queue)) = of_handler(&name) {
                     let key = key(VirtqueueSource::Driver, device, queue);
+                    self.note(&key, VirtqueueColumn::Interrupts, 1);
                     if let Some(sums) = self.sums(key) {
                         more(&mut sums.interrupts, 1);
                     }
@@ -226,10 +238,16 @@ impl Virtqueues {
                 match fields.call {
                     DriverCall::Takes => self.takes((machine, event.tid), key),
                     call => {
+                        let adds = call == DriverCall::Adds;
+                        let column = match adds {
+                            true => VirtqueueColumn::Added,
+                            false => VirtqueueColumn::Notifications,
+                        };
+                        self.note(&key, column, 1);
                         let Some(sums) = self.sums(key) else { return };
-                        match call {
-                            DriverCall::Adds => more(&mut sums.added, 1),
-                            _ => more(&mut sums.notifications, 1),
+                        match adds {
+                            true => more(&mut sums.added, 1),
+                            false => more(&mut sums.notifications, 1),
                         }
                     }
                 }
@@ -262,6 +280,12 @@ impl Virtqueues {
             }
             _ => None,
         };
+        let (column, count) = match fields {
+            BackEndFields::Used { .. } => (VirtqueueColumn::Used, used.unwrap_or(0)),
+            BackEndFields::Interrupts => (VirtqueueColumn::Interrupts, 1),
+            BackEndFields::Takes => (VirtqueueColumn::Sent, 1),
+        };
+        self.note(&key, column, count);
         let Some(sums) = self.sums(key) else { return };
         match fields {
             BackEndFields::Used { .. } => {
@@ -300,7 +324,9 @@ impl Virtqueues {
                 // What a tap device sends the guest receives.
                 let to_guest = *sends == is_tap(&interface);
                 let tid = event.tid;
-                if let Some(sums) = self.sums(key(VirtqueueSource::Frames, interface)) {
+                let key = key(VirtqueueSource::Frames, interface);
+                self.note(&key, way_of(!to_guest), 1);
+                if let Some(sums) = self.sums(key) {
                     let way = match to_guest {
                         true => &mut sums.received,
                         false => {
@@ -316,7 +342,19 @@ impl Virtqueues {
                     return;
                 };
                 let device = format!("{}:{}", request.device.0, request.device.1);
-                let Some(sums) = self.sums(key(VirtqueueSource::Requests, device)) else {
+                let key = key(VirtqueueSource::Requests, device);
+                let count = match issues {
+                    true => VirtqueueColumn::Added,
+                    false => VirtqueueColumn::Used,
+                };
+                self.note(&key, count, 1);
+                for (goes, sends) in [(request.writes, true), (request.reads, false)] {
+                    // A request's bytes count once: when it is issued, if that is recorded.
+                    if goes && *issues == self.issues {
+                        self.note(&key, way_of(sends), 1);
+                    }
+                }
+                let Some(sums) = self.sums(key) else {
                     return;
                 };
                 let [written, read] = &mut sums.completed;
@@ -358,9 +396,11 @@ impl Virtqueues {
         if call.depth > 0 {
             return;
         }
-        if let Some(call) = self.calls.remove(&thread)
-            && let Some(sums) = self.sums(call.key)
-        {
+        let Some(call) = self.calls.remove(&thread) else {
+            return;
+        };
+        self.note(&call.key, VirtqueueColumn::Used, u64::from(buffer));
+        if let Some(sums) = self.sums(call.key) {
             more(&mut sums.used, u64::from(buffer));
         }
     }
@@ -429,8 +469,10 @@ impl Virtqueues {
                 sent,
                 received,
                 span: self.span(key.machine),
+                parts: RowParts::Queue(key.clone()),
             };
-            report.rows.push(self.with_none(row, key.machine));
+            let recorded = |alike| self.alike.contains(&(key.machine, alike));
+            report.rows.push(none::with_none(row, recorded));
         }
         report.rows.sort_by(|a, b| {
             let place = |row: &VirtqueueRow| (row.vm.is_none(), row.vm, !row.inside, row.source);
@@ -438,41 +480,6 @@ impl Virtqueues {
             order.then_with(|| (&a.device, &a.queue).cmp(&(&b.device, &b.queue)))
         });
         report
-    }
-
-    /// Returns a row of requests or frames in which what was recorded, and did not happen to this device, is none.
-    fn with_none(&self, mut row: VirtqueueRow, machine: u16) -> VirtqueueRow {
-        use CountedAlike::{Completions, Issues, Receives, Sends};
-        let recorded = |alike| self.alike.contains(&(machine, alike));
-        let fill = |traffic: &mut Option<VirtqueueTraffic>, recorded: bool| {
-            if recorded {
-                traffic.get_or_insert(VirtqueueTraffic {
-                    count: 0,
-                    bytes: Some(0),
-                });
-            }
-        };
-        match row.source {
-            VirtqueueSource::Requests => {
-                row.added = row.added.or(recorded(Issues).then_some(0));
-                row.used = row.used.or(recorded(Completions).then_some(0));
-                // A request is counted either way when it is issued, else when it is completed.
-                for way in [&mut row.sent, &mut row.received] {
-                    fill(way, recorded(Issues) || recorded(Completions));
-                }
-            }
-            VirtqueueSource::Frames => {
-                // What a tap device sends the guest receives.
-                let [sent, received] = match is_tap(&row.device) {
-                    true => [Receives, Sends],
-                    false => [Sends, Receives],
-                };
-                fill(&mut row.sent, recorded(sent));
-                fill(&mut row.received, recorded(received));
-            }
-            _ => {}
-        }
-        row
     }
 
     /// Returns whether the leading recording shows a guest's accesses or a back end.
@@ -508,7 +515,7 @@ impl Virtqueues {
         names: &AddressNames,
         of_thread: &dyn Fn(i32) -> Option<usize>,
     ) -> Vec<VirtqueueRow> {
-        let mut sums: BTreeMap<(Option<usize>, String, Option<u64>), u64> = BTreeMap::new();
+        let mut sums: BTreeMap<WrittenQueue, (u64, Vec<_>)> = BTreeMap::new();
         for (((tid, access, queue), fast), count) in &self.writes {
             if walked.left_out.has(*tid) {
                 continue;
@@ -519,18 +526,28 @@ impl Virtqueues {
             }
             let key = access_key(access);
             let device = name.map_or_else(|| key.clone(), |name| format!("{key} {name}"));
-            *sums.entry((of_thread(*tid), device, *queue)).or_default() += count;
+            let sum = sums.entry((of_thread(*tid), device, *queue)).or_default();
+            sum.0 += count;
+            sum.1.push(((*tid, *access, *queue), *fast));
         }
         let rows = sums.into_iter();
-        let rows = rows.map(|((vm, device, queue), count)| VirtqueueRow {
+        let rows = rows.map(|((vm, device, queue), (count, parts))| VirtqueueRow {
             vm,
             device,
             queue: queue.map(|queue| queue.to_string()),
             notifications: Some(count),
             span: self.span(0),
-            ..VirtqueueRow::of(VirtqueueSource::Notifications)
+            ..VirtqueueRow::of(VirtqueueSource::Notifications, RowParts::Writes(parts))
         });
         rows.collect()
+    }
+}
+
+/// Returns the column of what goes one way.
+fn way_of(sends: bool) -> VirtqueueColumn {
+    match sends {
+        true => VirtqueueColumn::Sent,
+        false => VirtqueueColumn::Received,
     }
 }
 
