@@ -169,7 +169,8 @@ pub use unmaps::{UnmapRow, Unmaps, UnmapsReport};
 pub use vcpu_rows::{CpuHolder, UserCause, VcpuRow, VcpusReport};
 pub use vcpus::{LISTED, Vcpus};
 pub use virtqueues::{
-    VirtqueueRow, VirtqueueSource, VirtqueueTraffic, Virtqueues, VirtqueuesReport,
+    CountedBuffers, VirtqueueColumn, VirtqueueRow, VirtqueueSource, VirtqueueTraffic, Virtqueues,
+    VirtqueuesReport,
 };
 pub use vmm_sleeps::{VmmSleeps, VmmSleepsRow};
 pub use waits::{CpuOwner, Crowd, VcpuWaits, WaitsReport};

@@ -288,6 +288,75 @@ fn interrupts_are_one_event_each() {
     failures.finish(seen);
 }
 
+/// Adds up what functions of vhost say that they gave back, and counts all other events.
+const BUFFERS: &str = r#"/^#/ { next }
+/vhost_add_used_and_signal_n:/ {
+  for (i = 1; i <= NF; i++) if (split($i, p, "=") == 2 && p[1] ~ /^n[45]$/ && length(p[2]) < 6) { count += p[2]; break }
+  next
+}
+{ count++ }
+END { print count + 0 }"#;
+
+#[test]
+fn buffers_frames_and_requests_are_those_of_virtqueues() {
+    let mut failures = Failures::default();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/virtqueues");
+    let mut paths: Vec<String> = ["guest.txt", "host.txt"]
+        .iter()
+        .map(|one| name(&folder.join(one)))
+        .collect();
+    paths.extend(recordings());
+    let mut seen = 0;
+    for path in paths {
+        let run = run(["virtqueues", "--json", &path]);
+        if run.status != 0 {
+            continue;
+        }
+        let document = run.json().expect("a document");
+        for row in document["rows"].as_array().expect("rows") {
+            let device = row["device"].as_str().expect("a name");
+            let queue = row["queue"].as_str().map(|queue| format!("/{queue}"));
+            let asked = format!("{device}{}", queue.unwrap_or_default());
+            for (column, field) in [
+                ("added", "added"),
+                ("used", "used"),
+                ("notified", "notifications"),
+                ("irqs", "interrupts"),
+                ("sent", "sent"),
+                ("received", "received"),
+            ] {
+                let Some(wanted) = row[field].as_u64() else {
+                    continue;
+                };
+                // Several VMs may have a device of that name: --vm chooses one then.
+                let is_same = |one: &&Value| {
+                    one["device"] == row["device"]
+                        && one["queue"] == row["queue"]
+                        && one[field].is_u64()
+                };
+                if document["rows"]
+                    .as_array()
+                    .expect("rows")
+                    .iter()
+                    .filter(is_same)
+                    .count()
+                    > 1
+                {
+                    continue;
+                }
+                let text = explained(&path, &["virtqueues", &asked, column]);
+                let found = awk(BUFFERS, &text);
+                failures.check(found.trim() == wanted.to_string(), || {
+                    format!("{path} {asked} {column}: {found}, not {wanted}")
+                });
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen > 20, "{seen}");
+    failures.finish(seen);
+}
+
 /// perf's own table has the numbers of whose events it is said to be.
 #[test]
 fn the_other_tools_command_prints_the_same() {
@@ -355,6 +424,7 @@ fn what_is_not_there_is_answered_with_what_is() {
         (&["sched", "99999"], 1, "no row"),
         (&["paths", "irqdf"], 1, "irqfd"),
         (&["irqs", "timer"], 2, "no vector"),
+        (&["virtqueues", "vnet9"], 1, "virtqueues"),
         (&["irqs", "0xfe"], 1, "no row of irqs"),
         (&["timer-port-exits", "0x608"], 2, "has no rows"),
     ] {

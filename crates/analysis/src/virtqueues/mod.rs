@@ -7,8 +7,10 @@
 //!
 //! Bytes are those of frames and of requests, not of the ring: the ring's have virtio's headers too.
 
+mod cell;
 mod device_names;
 mod fields;
+mod none;
 mod report;
 mod row;
 
@@ -23,9 +25,13 @@ use crate::analysis::{
     GuestEvent, Needs, WalkState,
 };
 
+pub use cell::{CountedBuffers, VirtqueueColumn};
 pub use row::{VirtqueueRow, VirtqueueSource, VirtqueueTraffic, VirtqueuesReport};
 
+use cell::{CountedList, CountedPart};
 use device_names::{is_tap, isa_of, of_handler};
+use row::{QueueKey, WriteKey};
+
 use fields::{BackEndFields, CountedAlike, DriverCall, QueueFields, text, used_at_once};
 
 /// Devices and queues that are kept, and writes by address.
@@ -34,16 +40,6 @@ const MAX_ROWS: usize = 1 << 12;
 const MAX_CALLS: usize = 1 << 12;
 /// A queue's number in a notification is below this; other values are not one of a queue.
 const MAX_QUEUE: u64 = 1 << 10;
-
-/// Whose row it is: the machine it was seen on, the thread where that says which VM it is, and what it is called.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct QueueKey {
-    machine: u16,
-    source: VirtqueueSource,
-    tid: Option<i32>,
-    device: String,
-    queue: Option<String>,
-}
 
 /// What was counted of it.
 #[derive(Debug, Clone, Default)]
@@ -63,9 +59,6 @@ struct QueueSums {
 fn more(sum: &mut Option<u64>, count: u64) {
     *sum = Some(sum.unwrap_or(0).saturating_add(count));
 }
-
-/// A register that was written, by which thread, and the queue that the value may be.
-type WriteKey = (i32, GuestAccess, Option<u64>);
 
 /// A call of the driver's that has not returned.
 #[derive(Debug, Clone)]
@@ -103,10 +96,11 @@ pub struct Virtqueues {
     sources: BTreeSet<VirtqueueSource>,
     /// What was recorded of a machine, so that a device without it had none.
     alike: BTreeSet<(u16, CountedAlike)>,
+    counted: CountedList,
     beyond: u64,
     unpaired: u64,
     /// Events of the leading recording, and the types of which they are.
-    counted: u64,
+    taken: u64,
     types: Vec<u32>,
     recorded: bool,
     issues: bool,
@@ -121,6 +115,21 @@ impl Virtqueues {
             guests: guests.into_iter().collect(),
             ..Virtqueues::default()
         }
+    }
+
+    /// Keeps what events are counted as, for [`Virtqueues::take_counted`].
+    pub fn list(&mut self) {
+        self.counted.begin();
+    }
+
+    /// Returns what events were counted as since this was asked last.
+    pub fn take_counted(&mut self) -> Vec<CountedBuffers> {
+        self.counted.take()
+    }
+
+    fn note(&mut self, key: &QueueKey, column: VirtqueueColumn, count: u64) {
+        self.counted
+            .add(column, count, || CountedPart::Queue(key.clone()));
     }
 
     fn learn(&mut self, ty: &EventType<'_>) -> bool {
@@ -180,6 +189,8 @@ impl Virtqueues {
             return QueuePlace::Beyond;
         }
         *self.writes.entry(key).or_default() += 1;
+        let part = || CountedPart::Write(key.0, fast);
+        self.counted.add(VirtqueueColumn::Notifications, 1, part);
         QueuePlace::Row
     }
 
@@ -205,7 +216,7 @@ impl Virtqueues {
             QueuePlace::Beyond => self.beyond += 1,
             QueuePlace::Unpaired => self.unpaired += 1,
         }
-        self.counted += u64::from(machine == 0);
+        self.taken += u64::from(machine == 0);
         if let Some(kind) = self.kinds.get_mut(index) {
             *kind = Some((machine, fields));
         }
@@ -259,6 +270,7 @@ impl Virtqueues {
                     return QueuePlace::Aside;
                 };
                 let key = key(VirtqueueSource::Driver, device, queue);
+                self.note(&key, VirtqueueColumn::Interrupts, 1);
                 self.in_row(key, |sums| more(&mut sums.interrupts, 1))
             }
             QueueFields::Driver(fields) if fields.call == DriverCall::Took => {
@@ -269,10 +281,18 @@ impl Virtqueues {
                 let key = key(VirtqueueSource::Driver, device, queue);
                 match fields.call {
                     DriverCall::Takes => self.takes((machine, event.tid), key),
-                    call => self.in_row(key, |sums| match call {
-                        DriverCall::Adds => more(&mut sums.added, 1),
-                        _ => more(&mut sums.notifications, 1),
-                    }),
+                    call => {
+                        let adds = call == DriverCall::Adds;
+                        let column = match adds {
+                            true => VirtqueueColumn::Added,
+                            false => VirtqueueColumn::Notifications,
+                        };
+                        self.note(&key, column, 1);
+                        self.in_row(key, |sums| match adds {
+                            true => more(&mut sums.added, 1),
+                            false => more(&mut sums.notifications, 1),
+                        })
+                    }
                 }
             }
             QueueFields::BackEnd(fields) => self.back_end(machine, fields, event, data),
@@ -309,6 +329,12 @@ impl Virtqueues {
             }
             _ => None,
         };
+        let (column, count) = match fields {
+            BackEndFields::Used { .. } => (VirtqueueColumn::Used, used.unwrap_or(0)),
+            BackEndFields::Interrupts => (VirtqueueColumn::Interrupts, 1),
+            BackEndFields::Takes => (VirtqueueColumn::Sent, 1),
+        };
+        self.note(&key, column, count);
         self.in_row(key, |sums| match fields {
             BackEndFields::Used { .. } => {
                 if let Some(used) = used {
@@ -352,7 +378,9 @@ impl Virtqueues {
                 // What a tap device sends the guest receives.
                 let to_guest = *sends == is_tap(&interface);
                 let tid = event.tid;
-                self.in_row(key(VirtqueueSource::Frames, interface), |sums| {
+                let key = key(VirtqueueSource::Frames, interface);
+                self.note(&key, way_of(!to_guest), 1);
+                self.in_row(key, |sums| {
                     let way = match to_guest {
                         true => &mut sums.received,
                         false => {
@@ -368,7 +396,19 @@ impl Virtqueues {
                     return QueuePlace::Aside;
                 };
                 let device = format!("{}:{}", request.device.0, request.device.1);
-                self.in_row(key(VirtqueueSource::Requests, device), |sums| {
+                let key = key(VirtqueueSource::Requests, device);
+                let column = match issues {
+                    true => VirtqueueColumn::Added,
+                    false => VirtqueueColumn::Used,
+                };
+                self.note(&key, column, 1);
+                for (goes, sends) in [(request.writes, true), (request.reads, false)] {
+                    // A request's bytes count once: when it is issued, if that is recorded.
+                    if goes && *issues == self.issues {
+                        self.note(&key, way_of(sends), 1);
+                    }
+                }
+                self.in_row(key, |sums| {
                     let [written, read] = &mut sums.completed;
                     let (count, written, read) = match issues {
                         true => (&mut sums.added, &mut sums.sent, &mut sums.received),
@@ -410,7 +450,10 @@ impl Virtqueues {
             return QueuePlace::Aside;
         }
         match self.calls.remove(&thread) {
-            Some(call) => self.in_row(call.key, |sums| more(&mut sums.used, u64::from(buffer))),
+            Some(call) => {
+                self.note(&call.key, VirtqueueColumn::Used, u64::from(buffer));
+                self.in_row(call.key, |sums| more(&mut sums.used, u64::from(buffer)))
+            }
             None => QueuePlace::Unpaired,
         }
     }
@@ -418,6 +461,14 @@ impl Virtqueues {
     /// Returns the instruction set of the host, as far as its events show it: devices are named by it.
     pub fn isa(&self) -> Option<Isa> {
         self.isa
+    }
+}
+
+/// Returns the column of what goes one way.
+fn way_of(sends: bool) -> VirtqueueColumn {
+    match sends {
+        true => VirtqueueColumn::Sent,
+        false => VirtqueueColumn::Received,
     }
 }
 
@@ -438,7 +489,7 @@ impl Analysis for Virtqueues {
             which: AccountedEvents::Types(self.types.clone()),
             name: "of virtqueues",
             of: AccountScope::Inside,
-            events: self.counted,
+            events: self.taken,
         }]
     }
 

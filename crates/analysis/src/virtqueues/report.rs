@@ -6,9 +6,10 @@ use devices::AddressNames;
 use model::Vm;
 
 use super::device_names::is_tap;
-use super::fields::CountedAlike;
-use super::row::{VirtqueueRow, VirtqueueSource, VirtqueueTraffic, VirtqueuesReport};
-use super::{QueueKey, Virtqueues};
+use super::row::{
+    QueueKey, RowParts, VirtqueueRow, VirtqueueSource, VirtqueuesReport, WrittenQueue,
+};
+use super::{Virtqueues, none};
 use crate::analysis::WalkState;
 use crate::exits::access_key;
 use crate::names::{is_notification_register, name_access};
@@ -73,8 +74,10 @@ impl Virtqueues {
                 sent,
                 received,
                 span: self.span(key.machine),
+                parts: RowParts::Queue(key.clone()),
             };
-            report.rows.push(self.with_none(row, key.machine));
+            let recorded = |alike| self.alike.contains(&(key.machine, alike));
+            report.rows.push(none::with_none(row, recorded));
         }
         report.rows.sort_by(|a, b| {
             let place = |row: &VirtqueueRow| (row.vm.is_none(), row.vm, !row.inside, row.source);
@@ -82,41 +85,6 @@ impl Virtqueues {
             order.then_with(|| (&a.device, &a.queue).cmp(&(&b.device, &b.queue)))
         });
         report
-    }
-
-    /// Returns a row of requests or frames in which what was recorded, and did not happen to this device, is none.
-    fn with_none(&self, mut row: VirtqueueRow, machine: u16) -> VirtqueueRow {
-        use CountedAlike::{Completions, Issues, Receives, Sends};
-        let recorded = |alike| self.alike.contains(&(machine, alike));
-        let fill = |traffic: &mut Option<VirtqueueTraffic>, recorded: bool| {
-            if recorded {
-                traffic.get_or_insert(VirtqueueTraffic {
-                    count: 0,
-                    bytes: Some(0),
-                });
-            }
-        };
-        match row.source {
-            VirtqueueSource::Requests => {
-                row.added = row.added.or(recorded(Issues).then_some(0));
-                row.used = row.used.or(recorded(Completions).then_some(0));
-                // A request is counted either way when it is issued, else when it is completed.
-                for way in [&mut row.sent, &mut row.received] {
-                    fill(way, recorded(Issues) || recorded(Completions));
-                }
-            }
-            VirtqueueSource::Frames => {
-                // What a tap device sends the guest receives.
-                let [sent, received] = match is_tap(&row.device) {
-                    true => [Receives, Sends],
-                    false => [Sends, Receives],
-                };
-                fill(&mut row.sent, recorded(sent));
-                fill(&mut row.received, recorded(received));
-            }
-            _ => {}
-        }
-        row
     }
 
     /// Returns whether the leading recording shows a guest's accesses or a back end.
@@ -152,7 +120,7 @@ impl Virtqueues {
         names: &AddressNames,
         of_thread: &dyn Fn(i32) -> Option<usize>,
     ) -> Vec<VirtqueueRow> {
-        let mut sums: BTreeMap<(Option<usize>, String, Option<u64>), u64> = BTreeMap::new();
+        let mut sums: BTreeMap<WrittenQueue, (u64, Vec<_>)> = BTreeMap::new();
         for (((tid, access, queue), fast), count) in &self.writes {
             if walked.left_out.has(*tid) {
                 continue;
@@ -163,16 +131,18 @@ impl Virtqueues {
             }
             let key = access_key(access);
             let device = name.map_or_else(|| key.clone(), |name| format!("{key} {name}"));
-            *sums.entry((of_thread(*tid), device, *queue)).or_default() += count;
+            let sum = sums.entry((of_thread(*tid), device, *queue)).or_default();
+            sum.0 += count;
+            sum.1.push(((*tid, *access, *queue), *fast));
         }
         let rows = sums.into_iter();
-        let rows = rows.map(|((vm, device, queue), count)| VirtqueueRow {
+        let rows = rows.map(|((vm, device, queue), (count, parts))| VirtqueueRow {
             vm,
             device,
             queue: queue.map(|queue| queue.to_string()),
             notifications: Some(count),
             span: self.span(0),
-            ..VirtqueueRow::of(VirtqueueSource::Notifications)
+            ..VirtqueueRow::of(VirtqueueSource::Notifications, RowParts::Writes(parts))
         });
         rows.collect()
     }

@@ -1,5 +1,7 @@
 //! What is known of a virtqueue or of the device that it belongs to.
 
+use model::GuestAccess;
+
 /// Which events a row is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum VirtqueueSource {
@@ -26,6 +28,31 @@ impl VirtqueueSource {
             VirtqueueSource::BackEnd => "back end",
         }
     }
+}
+
+/// Whose row it is: the machine it was seen on, the thread where that says which VM it is, and what it is called.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct QueueKey {
+    pub machine: u16,
+    pub source: VirtqueueSource,
+    pub tid: Option<i32>,
+    pub device: String,
+    pub queue: Option<String>,
+}
+
+/// A register that was written, by which thread, and the queue that the value may be.
+pub(super) type WriteKey = (i32, GuestAccess, Option<u64>);
+
+/// A row of notifications: the VM's place, the register, and the queue.
+pub(super) type WrittenQueue = (Option<usize>, String, Option<u64>);
+
+/// Of what a row is made: what its events have in common.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum RowParts {
+    /// Events of one device and queue.
+    Queue(QueueKey),
+    /// Writes of a register, by threads and values, and whether KVM looked at the address alone.
+    Writes(Vec<(WriteKey, bool)>),
 }
 
 /// What went one way.
@@ -74,11 +101,12 @@ pub struct VirtqueueRow {
     pub received: Option<VirtqueueTraffic>,
     /// From the first to the last event of virtqueues that its recording has, in the recording's unit of time.
     pub span: u64,
+    pub(super) parts: RowParts,
 }
 
 impl VirtqueueRow {
-    /// Returns a row of a source that the host has, with nothing known.
-    pub(super) fn of(source: VirtqueueSource) -> VirtqueueRow {
+    /// Returns a row of a source that the host has, made of this, with nothing known.
+    pub(super) fn of(source: VirtqueueSource, parts: RowParts) -> VirtqueueRow {
         VirtqueueRow {
             vm: None,
             inside: false,
@@ -92,6 +120,7 @@ impl VirtqueueRow {
             sent: None,
             received: None,
             span: 0,
+            parts,
         }
     }
 

@@ -14,19 +14,21 @@ pub(crate) struct ExplainArgs {
     #[arg(value_name = "REC")]
     pub recording: PathBuf,
 
-    /// The command that prints the number: exits, vcpus, sched, paths or irqs. Or the id of a finding, as 'trapline
-    /// diagnose' prints it.
+    /// The command that prints the number: exits, vcpus, sched, paths, irqs or virtqueues. Or the id of a finding, as
+    /// 'trapline diagnose' prints it.
     #[arg(value_name = "COMMAND|FINDING")]
     pub what: String,
 
     /// The row: of exits its reason, port, address or register; of vcpus the number of the vCPU; of sched the thread
-    /// id; of paths the path; of irqs the vector or the INTID.
+    /// id; of paths the path; of irqs the vector or the INTID; of virtqueues the device, with /QUEUE where it has
+    /// several.
     #[arg(value_name = "ROW")]
     pub row: Option<String>,
 
     /// The column: of exits count (the default), time, mean, min, max or a percentile; of vcpus the state; of sched
     /// switches (the default), mean, max, woken, preempted or runtime; of paths count (the default), total or max; of
-    /// irqs accepted, posted, injected, repeated, raised or lowered, the default being the first that is recorded.
+    /// irqs accepted, posted, injected, repeated, raised or lowered; of virtqueues added, used, notified, irqs, sent or
+    /// received; of both the default is the first that is recorded.
     #[arg(value_name = "COLUMN")]
     pub column: Option<String>,
 

@@ -47,39 +47,39 @@ fn event_of(column: IrqColumn, number: u32) -> (SingleEvent, &'static str) {
             number: u64::from(number),
         })
     };
-    let (name, fields, rule) = match column {
+    let (names, fields, rule) = match column {
         IrqColumn::Accepted => (
-            "kvm_apic_accept_irq",
+            &["kvm_apic_accept_irq"][..],
             [wanted("vector", number), None],
             "Each kvm_apic_accept_irq of fixed or lowest priority with this vector is one, of the vCPU that it names.",
         ),
         IrqColumn::Posted => (
-            "kvm_apicv_accept_irq",
+            &["kvm_apicv_accept_irq"][..],
             [wanted("vector", number), None],
             "Each kvm_apicv_accept_irq is one, of the kvm_apic_accept_irq of the same thread before it.",
         ),
         IrqColumn::Injected => (
-            "kvm_inj_virq",
+            &["kvm_inj_virq"][..],
             [wanted("vector", number), wanted("reinjected", 0)],
             "Each kvm_inj_virq of the vCPU's thread with this vector is one, but for what repeats another.",
         ),
         IrqColumn::Repeated => (
-            "kvm_inj_virq",
+            &["kvm_inj_virq"][..],
             [wanted("vector", number), wanted("reinjected", 1)],
             "Each kvm_inj_virq of the vCPU's thread with this vector that says that it is repeated is one.",
         ),
         IrqColumn::Raised => (
-            "vgic_update_irq_pending",
+            &["vgic_update_irq_pending"][..],
             [wanted("irq", number), wanted("level", 1)],
             "Each vgic_update_irq_pending with this INTID and level 1 is one.",
         ),
         IrqColumn::Lowered => (
-            "vgic_update_irq_pending",
+            &["vgic_update_irq_pending"][..],
             [wanted("irq", number), wanted("level", 0)],
             "Each vgic_update_irq_pending with this INTID and level 0 is one.",
         ),
     };
-    (SingleEvent { name, fields }, rule)
+    (SingleEvent { names, fields }, rule)
 }
 
 /// Finds the interrupts of a vector or an INTID, on all vCPUs that filters leave.

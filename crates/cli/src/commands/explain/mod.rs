@@ -5,6 +5,7 @@ mod cell;
 mod events;
 mod finding;
 mod interrupts;
+mod queues;
 mod single;
 
 use std::io::Write;
@@ -28,7 +29,7 @@ use crate::stream::Stream;
 use crate::usage::Usage;
 
 /// The commands whose numbers are explained.
-const COMMANDS: [&str; 5] = ["exits", "vcpus", "sched", "paths", "irqs"];
+const COMMANDS: [&str; 6] = ["exits", "vcpus", "sched", "paths", "irqs", "virtqueues"];
 
 /// Returns what documents have.
 #[cfg(test)]
@@ -92,6 +93,7 @@ fn number(args: &ExplainArgs, session: &Session) -> Result<()> {
         "sched" => ("sched", cell::sched(&recording, name)?),
         "paths" => ("paths", cell::paths(&recording, name)?),
         "irqs" => ("irqs", interrupts::irqs(&recording, name)?),
+        "virtqueues" => ("virtqueues", queues::virtqueues(&recording, name)?),
         _ => ("exits", cell::exits(&recording, name)?),
     };
     let FoundCell {

@@ -9,10 +9,10 @@ pub(super) struct WantedNumber {
     pub number: u64,
 }
 
-/// An event that is counted: by its name, and by numbers in it.
+/// An event that is counted: by what its name begins with, and by numbers in it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SingleEvent {
-    pub name: &'static str,
+    pub names: &'static [&'static str],
     pub fields: [Option<WantedNumber>; 2],
 }
 
@@ -24,6 +24,8 @@ impl SingleEvent {
             let number = reader.number(event, &event.data());
             number.is_none_or(|number| number == wanted.number)
         };
-        event.ty.name == self.name && self.fields.iter().flatten().all(agrees)
+        let name = event.ty.name.strip_prefix("kp_").unwrap_or(event.ty.name);
+        let is_named = self.names.iter().any(|begin| name.starts_with(begin));
+        is_named && self.fields.iter().flatten().all(agrees)
     }
 }
