@@ -139,10 +139,23 @@ fn half_files_of_killed_programs_are_removed_and_no_others() {
     let (other, _) = make(".trapline-notes77", Some(old));
     let (named, _) = make(".trapline-a.b.cd", Some(old));
     symlink(&other, folder.path().join(".trapline-aB3dEi")).expect("a link");
+    // A trace is a folder while it is half written, too.
+    let make_folder = |name: &str| {
+        let path = folder.path().join(name);
+        fs::create_dir(&path).expect("a folder");
+        fs::write(path.join("cpu_0"), "half").expect("a file");
+        let opened = fs::File::open(&path).expect("a folder");
+        opened.set_modified(old).expect("a time");
+        (path, opened)
+    };
+    let (left_folder, _) = make_folder(".trapline-aB3dEj");
+    let (locked_folder, folder_lock) = make_folder(".trapline-aB3dEk");
+    folder_lock.lock().expect("a lock");
     let to = folder.path().join("report.html");
     assert_eq!(report(&to).status, 0);
     assert!(!left.exists());
-    for stays in [&locked, &new, &other, &named] {
+    assert!(!left_folder.exists());
+    for stays in [&locked, &locked_folder, &new, &other, &named] {
         assert!(stays.exists(), "{}", stays.display());
     }
     assert!(folder.path().join(".trapline-aB3dEi").exists());
