@@ -3,8 +3,8 @@
 //! The new file is made of what is on a list: the formats of events, the names of threads, options of which it is known
 //! what they hold (`options.rs`), the symbols that records have addresses of, and records. Nothing is passed on because
 //! it was not thought of: texts of `trace_printk`, modules, type information, buffers of the kernel's own text and
-//! options that are not on the list are left out, and so is whatever stands in a page between its records. What is private, and what stands in its
-//! place, decides a [`TracePrivacyMask`].
+//! options that are not on the list are left out, and so is whatever stands in a page between its records. What is
+//! private, and what stands in its place, decides a [`TracePrivacyMask`].
 //!
 //! A file that was cut off or damaged comes out as a salvaged one (`salvage`), and a compressed one is unpacked.
 //!
