@@ -175,8 +175,14 @@ fn what_is_in_force_is_said_where_that_is_asked_for() {
         .filter(|line| line.contains("sandbox: "))
         .collect();
     assert!(lines.len() >= 3, "{said}");
-    assert!(lines[0].contains("files are written below "), "{said}");
-    assert!(said.contains("seccomp refuses "), "{said}");
+    assert!(
+        lines[0].contains("these alone are written: below "),
+        "{said}"
+    );
+    assert!(
+        said.contains("seccomp refuses system calls for the network; "),
+        "{said}"
+    );
     let (silent, without) = run("auto");
     assert!(!silent.contains("sandbox"), "{silent}");
     assert_eq!(with.len(), without.len());

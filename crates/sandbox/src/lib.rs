@@ -91,16 +91,18 @@ impl SandboxState {
             .iter()
             .map(|folder| format!("below {}", folder.display()));
         let files = request.files.iter().map(|file| file.display().to_string());
-        let places: Vec<String> = places.chain(files).collect();
+        let mut places: Vec<String> = places.chain(files).collect();
+        places.sort();
+        places.dedup();
         let places = places.join(", ");
         let version = format!("Landlock (version {})", self.landlock);
         let mut said = vec![match self.files {
             FilesRestriction::Whole => {
-                format!("{version}: files are written {places} alone, and none is run")
+                format!("{version}: of files none is run, and these alone are written: {places}")
             }
             FilesRestriction::Partial => format!(
-                "{version}: files are written {places} alone, and none is run; truncating others is not refused (Linux \
-                 6.2 does)"
+                "{version}: of files none is run, and these alone are written: {places}; truncating others is not \
+                 refused (Linux 6.2 does)"
             ),
             FilesRestriction::None => {
                 "no Landlock: all files that this user may write can be written".to_owned()
@@ -128,10 +130,10 @@ impl SandboxState {
             }
         }
         said.push(match self.calls {
-            true => format!(
-                "seccomp refuses {} system calls, of sockets, programs, other processes, mounts, BPF and perf events",
-                REFUSED.len()
-            ),
+            true => {
+                let names: Vec<&str> = REFUSED.iter().map(|(name, _)| *name).collect();
+                format!("seccomp refuses system calls for {}", names.join("; "))
+            }
             false => "no seccomp: no system call is refused".to_owned(),
         });
         said

@@ -4,7 +4,7 @@ use sandbox::{FilesRestriction, SandboxRequest, SandboxState};
 
 fn said(files: FilesRestriction, landlock: u8, calls: bool) -> String {
     let request = SandboxRequest {
-        folders: vec!["/tmp".into(), "/home/me/reports".into()],
+        folders: vec!["/tmp".into(), "/home/me/reports".into(), "/tmp".into()],
         files: vec!["/dev/null".into()],
     };
     let state = SandboxState {
@@ -20,7 +20,8 @@ fn what_is_in_force_is_said_and_what_is_not() {
     let all = said(FilesRestriction::Whole, 6, true);
     assert!(
         all.starts_with(
-            "Landlock (version 6): files are written below /tmp, below /home/me/reports, /dev/null alone"
+            "Landlock (version 6): of files none is run, and these alone are written: /dev/null, below \
+             /home/me/reports, below /tmp"
         ),
         "{all}"
     );
