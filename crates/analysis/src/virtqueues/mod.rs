@@ -127,9 +127,17 @@ impl Virtqueues {
         self.counted.take()
     }
 
+    /// Says what an event counts as, where it has a row.
     fn note(&mut self, key: &QueueKey, column: VirtqueueColumn, count: u64) {
-        self.counted
-            .add(column, count, || CountedPart::Queue(key.clone()));
+        if self.has_row(key) {
+            let part = || CountedPart::Queue(key.clone());
+            self.counted.add(column, count, part);
+        }
+    }
+
+    /// Returns whether there is a row, or room for one.
+    fn has_row(&self, key: &QueueKey) -> bool {
+        self.rows.len() < MAX_ROWS || self.rows.contains_key(key)
     }
 
     fn learn(&mut self, ty: &EventType<'_>) -> bool {
@@ -159,10 +167,8 @@ impl Virtqueues {
     }
 
     fn sums(&mut self, key: QueueKey) -> Option<&mut QueueSums> {
-        if self.rows.len() >= MAX_ROWS && !self.rows.contains_key(&key) {
-            return None;
-        }
-        Some(self.rows.entry(key).or_default())
+        self.has_row(&key)
+            .then(|| self.rows.entry(key).or_default())
     }
 
     /// Counts in a row, where there is one.
