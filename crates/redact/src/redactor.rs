@@ -17,8 +17,8 @@ use crate::texts::{self, TracingMask};
 /// `Documentation/arch/arm64/memory.rst`, with 52 bits), and small negative numbers there.
 const KERNEL: u64 = 0xfff0_0000_0000_0000;
 const NEGATIVE: u64 = 0xffff_ffff_ff00_0000;
-/// Of a kernel of 32 bits these (`Documentation/arch/x86/...`: 3 GiB are user space's, as configured mostly), and the
-/// distance is below the second number, so that what is the kernel's stays above user space's numbers.
+/// Of a kernel of 32 bits these, where 3 GiB are user space's (`PAGE_OFFSET` of `VMSPLIT_3G`, `arch/x86/Kconfig` and
+/// `arch/arm/Kconfig`). They are moved by less, so that no address becomes a low one of user space.
 const NARROW: (u64, u64) = (0xc000_0000, 0xff00_0000);
 const NARROW_MOST: u64 = 64 << 20;
 /// Kernels lie at multiples of this; addresses keep their place within it.

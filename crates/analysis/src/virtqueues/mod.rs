@@ -235,13 +235,7 @@ impl Virtqueues {
         event: &Event<'_>,
         data: &Data,
     ) -> QueuePlace {
-        let key = |source, device, queue| QueueKey {
-            machine,
-            source,
-            tid: None,
-            device,
-            queue,
-        };
+        let key = |source, device, queue| QueueKey::of(machine, source, device, queue);
         match fields {
             QueueFields::Write => match data {
                 Data::KvmMmio(mmio) if mmio.access == MmioAccess::Write => {
@@ -360,13 +354,7 @@ impl Virtqueues {
         event: &Event<'_>,
         data: &Data,
     ) -> QueuePlace {
-        let key = |source, device| QueueKey {
-            machine,
-            source,
-            tid: None,
-            device,
-            queue: None,
-        };
+        let key = |source, device| QueueKey::of(machine, source, device, None);
         match fields {
             QueueFields::Frame {
                 sends,

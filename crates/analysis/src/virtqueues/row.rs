@@ -40,6 +40,24 @@ pub(super) struct QueueKey {
     pub queue: Option<String>,
 }
 
+impl QueueKey {
+    /// Returns the one of a device that is of no single thread.
+    pub(super) fn of(
+        machine: u16,
+        source: VirtqueueSource,
+        device: String,
+        queue: Option<String>,
+    ) -> QueueKey {
+        QueueKey {
+            machine,
+            source,
+            tid: None,
+            device,
+            queue,
+        }
+    }
+}
+
 /// A register that was written, by which thread, and the queue that the value may be.
 pub(super) type WriteKey = (i32, GuestAccess, Option<u64>);
 
