@@ -61,28 +61,40 @@ fn numbers(event: &str) -> String {
 
 #[test]
 fn records_are_those_that_perf_would_have_written() {
-    if !possible() {
-        return;
+    if programs_may_be_there() {
+        are_those_of_perf(&[], "exit 0");
     }
-    if !Path::new("/sys/kernel/btf/vmlinux").exists() {
+}
+
+/// The same where programs go on over what is old, and what they wrote is read when the command has failed.
+#[test]
+fn what_programs_wrote_last_is_that_too() {
+    if programs_may_be_there() {
+        are_those_of_perf(&["--keep", "60"], "exit 3");
+    }
+}
+
+fn programs_may_be_there() -> bool {
+    let has_btf = Path::new("/sys/kernel/btf/vmlinux").exists();
+    if !has_btf {
         note("skipped: this kernel has no BTF");
-        return;
     }
+    possible() && has_btf
+}
+
+/// Records a script by programs, and all of that by perf's own records.
+fn are_those_of_perf(more: &[&str], end: &str) {
     let folder = tempfile::tempdir().expect("a folder");
     let program = env!("CARGO_BIN_EXE_trapline");
+    let script = format!("{SCRIPT}; {end}");
+    let of_programs = ["--compact", "--for", "sched", "-o", "compact"];
     let inner = [
-        program,
-        "record",
-        "--compact",
-        "--for",
-        "sched",
-        "-o",
-        "compact",
-        "--",
-        "bash",
-        "-c",
-        SCRIPT,
-    ];
+        &[program, "record"],
+        &of_programs[..],
+        more,
+        &["--", "bash", "-c", &script],
+    ]
+    .concat();
     let outer = ["record", "--for", "sched", "-o", "whole", "--"];
     let output = run(folder.path(), &[&outer[..], &inner[..]].concat());
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -131,7 +143,7 @@ fn records_are_those_that_perf_would_have_written() {
 #[test]
 fn what_programs_cannot_choose_is_wrong_usage() {
     let folder = tempfile::tempdir().expect("a folder");
-    for more in [["--keep", "5"], ["--tid", "1"], ["--vm", "web"]] {
+    for more in [["--cpu", "0"], ["--tid", "1"], ["--vm", "web"]] {
         let output = run(
             folder.path(),
             &[&["record", "--compact"], &more[..], &["--", "true"]].concat(),

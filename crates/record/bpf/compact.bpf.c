@@ -68,10 +68,11 @@ struct {
     MAP_TYPE(value, struct slot);
 } slots SEC(".maps");
 
-/* How many slots a CPU has taken, and how many events of each kind it wrote. */
+/* How many slots a CPU has taken, how many events of each kind it wrote, and how many came while it paused. */
 struct taken {
     u64 slots;
     u64 events[KINDS];
+    u64 paused;
 };
 
 struct {
@@ -81,7 +82,13 @@ struct {
     MAP_TYPE(value, struct taken);
 } taken SEC(".maps");
 
-/* Whether events are recorded. */
+/* Whether events are recorded, or counted alone: while what was written is read, nothing is to go over it. */
+enum state {
+    OFF,
+    ON,
+    PAUSED
+};
+
 struct {
     MAP_NUMBER(type, BPF_MAP_TYPE_ARRAY);
     MAP_NUMBER(max_entries, 1);
@@ -117,8 +124,12 @@ INLINE s64 take(u32 kind, u32 count)
     u32 zero = 0;
     u64 *on = bpf_map_lookup_elem(&recording, &zero);
     struct taken *own = bpf_map_lookup_elem(&taken, &zero);
-    if (!on || !*on || !own)
+    if (!on || *on == OFF || !own)
         return -1;
+    if (*on == PAUSED) {
+        own->paused += 1;
+        return -1;
+    }
     own->events[kind] += 1;
     /* Interrupts take slots too. */
     return __sync_fetch_and_add(&own->slots, count);

@@ -1,8 +1,9 @@
 //! What time it is on the clock of the events.
 //!
-//! That clock (`local_clock` in `kernel/sched/clock.c`) can be asked for by no system call. But the kernel writes the
+//! perf's clock (`local_clock` in `kernel/sched/clock.c`) can be asked for by no system call. But the kernel writes the
 //! time of whatever it records, so a thread gives itself the name that it has, with an event that records that, and
-//! reads when.
+//! reads when. Where programs in the kernel write records, all events have CLOCK_MONOTONIC, which is asked for the same
+//! way.
 
 use rings::record_type::COMM;
 use rings::{EventSource, Ring, RingAttr, RingEvent, TIME_FROM_END, sample};
@@ -12,6 +13,16 @@ use crate::{RecordError, reasons};
 
 /// Pages of the ring: a name is 64 bytes.
 const PAGES: usize = 1;
+
+/// Which clock events have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ClockSource {
+    /// `local_clock`: perf's own, and that of the kernel's log.
+    #[default]
+    Local,
+    /// CLOCK_MONOTONIC.
+    Monotonic,
+}
 
 /// The clock of the events, for the thread that opened it.
 #[derive(Debug)]
@@ -26,8 +37,9 @@ impl EventClock {
     /// # Errors
     ///
     /// [`RecordError::NoClock`] where this user may not record.
-    pub fn open() -> Result<EventClock, RecordError> {
+    pub fn open(source: ClockSource) -> Result<EventClock, RecordError> {
         let attr = RingAttr {
+            monotonic: source == ClockSource::Monotonic,
             sample: sample::IDENTIFIER | sample::TID | sample::TIME | sample::CPU,
             tasks: true,
             ..RingAttr::each(EventSource::Nothing)

@@ -15,9 +15,10 @@ use std::time::{Duration, Instant};
 use event::CounterMode;
 use rings::{CountedMode, EventCounts, EventSource, RingAttr, RingEvent, format, sample};
 
+use crate::clock::{ClockSource, EventClock};
 use crate::file::FileEvent;
+use crate::reasons;
 use crate::tasks::{self, RunningThread};
-use crate::{EventClock, reasons};
 
 /// How often they are read.
 const EACH: Duration = Duration::from_secs(1);
@@ -125,7 +126,7 @@ impl ThreadCounters {
             kinds: Vec::new(),
             groups: Vec::new(),
             missing: Vec::new(),
-            clock: EventClock::open().ok(),
+            clock: EventClock::open(ClockSource::Local).ok(),
             read_at: None,
         };
         for thread in threads {

@@ -5,9 +5,8 @@ use std::fs::File;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rings::WrittenBytes;
-
 use crate::RecordError;
+use crate::clock::ClockSource;
 use crate::file::{Features, FileEvent, PerfFile, ROUND, in_memory};
 use crate::live::LiveRecording;
 use crate::opened::OpenedEvents;
@@ -62,8 +61,10 @@ impl Flight {
         now: Duration,
     ) -> Result<Flight, RecordError> {
         let events = opened.described();
+        let mut live = LiveRecording::begin(opened)?;
+        live.learn(&side);
         Ok(Flight {
-            live: LiveRecording::begin(opened)?,
+            live,
             events,
             features,
             side,
@@ -97,14 +98,7 @@ impl Flight {
         self.live.wait(None, at_most)?;
         // The memory of a round that went is used again.
         let mut records = self.forget();
-        let written = self.live.written();
-        let had: Vec<usize> = written.iter().map(WrittenBytes::len).collect();
-        let samples = written.iter().map(WrittenBytes::samples).sum();
-        for one in &written {
-            records.extend_from_slice(one.first);
-            records.extend_from_slice(one.second);
-        }
-        self.live.take(&had, records.len() as u64, samples);
+        self.live.drain(&mut records);
         if records.is_empty() {
             return Ok(Arc::clone(&self.nothing));
         }
@@ -191,6 +185,12 @@ impl Flight {
     /// [`RecordError::Wait`].
     pub fn stop(&mut self) -> Result<RecordSummary, RecordError> {
         self.live.stop()?;
+        self.live.drain(&mut Vec::new());
         self.live.summary()
+    }
+
+    /// Returns which clock its events have.
+    pub fn clock(&self) -> ClockSource {
+        self.live.opened.clock()
     }
 }

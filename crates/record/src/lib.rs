@@ -41,7 +41,7 @@ pub mod together;
 mod tracefs;
 pub mod tracing_data;
 
-pub use clock::EventClock;
+pub use clock::{ClockSource, EventClock};
 pub use counters::{CounterReading, ThreadCounters};
 pub use error::RecordError;
 pub use flight::{Flight, KeepLimit};
@@ -49,7 +49,7 @@ pub use folder::{Folder, has_name};
 pub use opened::{Missing, OpenedEvents};
 pub use overwriting::{HeldRings, Overwriting, ShortRing, ring_bytes};
 pub use pairs::PairSummary;
-pub use plan::{PlannedEvent, PlannedPair, ProbeKind, RecordPlan};
+pub use plan::{CompactUse, PlannedEvent, PlannedPair, ProbeKind, RecordPlan};
 pub use probes::Probes;
 pub use questions::{Question, events};
 pub use recorder::HostRecorder;

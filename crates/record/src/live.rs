@@ -128,6 +128,29 @@ impl LiveRecording {
         }
     }
 
+    /// Takes what the rings have and what programs wrote, and appends all of it to records.
+    pub(crate) fn drain(&mut self, records: &mut Vec<u8>) {
+        self.gather();
+        let before = records.len();
+        let written = self.written();
+        let had: Vec<usize> = written.iter().map(WrittenBytes::len).collect();
+        let samples = written.iter().map(WrittenBytes::samples).sum();
+        for one in &written {
+            records.extend_from_slice(one.first);
+            records.extend_from_slice(one.second);
+        }
+        self.take(&had, (records.len() - before) as u64, samples);
+        while self.make() {
+            records.extend_from_slice(&self.made);
+            let made = WrittenBytes {
+                first: &self.made,
+                second: &[],
+            };
+            let samples = made.samples();
+            self.take_made(u64::MAX, samples);
+        }
+    }
+
     /// Returns the records that were put together and wait to be written.
     pub(crate) fn made(&self) -> &[u8] {
         &self.made

@@ -6,11 +6,12 @@ use std::io;
 use cpuset::CpuSet;
 use rings::{EventSource, Ring, RingAttr, RingEvent, format, sample};
 
+use crate::clock::ClockSource;
 use crate::compact::OpenCompact;
 use crate::counters::{self, ThreadCounters};
 use crate::file::{Feature, FileEvent};
 use crate::pairs::{OpenPair, PairSummary};
-use crate::plan::{PlannedEvent, ProbeKind, RecordPlan};
+use crate::plan::{CompactUse, PlannedEvent, ProbeKind, RecordPlan};
 use crate::summary::RecordedCount;
 use crate::tracefs::{Tracefs, Tracepoint};
 use crate::{RecordError, filters, machine, reasons, tasks};
@@ -148,7 +149,7 @@ impl OpenedEvents {
         if allowed < files {
             return Err(RecordError::Files { files, allowed });
         }
-        let wanted = plan.ring(on_line.len(), machine::memory_kib());
+        let wanted = own_ring(plan, on_line.len(), compact.is_some());
         let mut ring_bytes = wanted;
         let rings = loop {
             let of_ring = of_rings(ring_bytes, plan.flight, compact.is_some());
@@ -234,6 +235,14 @@ impl OpenedEvents {
         let of_pairs = self.pairs.iter().flat_map(OpenPair::probes);
         let own = self.events.iter().filter_map(|one| one.probe);
         own.chain(of_pairs).collect()
+    }
+
+    /// Returns which clock its events have.
+    pub fn clock(&self) -> ClockSource {
+        match self.compact {
+            Some(_) => ClockSource::Monotonic,
+            None => ClockSource::Local,
+        }
     }
 
     /// Returns whether programs in the kernel keep or write records.
@@ -452,17 +461,31 @@ fn of_tracepoint(wanted: &PlannedEvent, tracepoint: &Tracepoint, threads: &[i32]
     }
 }
 
+/// Returns the bytes of each CPU's ring. Where programs write too, the memory that is to keep the last seconds is shared:
+/// half of it is theirs.
+fn own_ring(plan: &RecordPlan, cpus: usize, with_programs: bool) -> usize {
+    let whole = plan.ring(cpus, machine::memory_kib());
+    match with_programs && plan.flight && !plan.ring_exact {
+        true => (whole / 2).max(rings::page_size()),
+        false => whole,
+    }
+}
+
 /// Opens the events that programs write, where that is wanted.
 fn open_compact(
     plan: &RecordPlan,
     on_line: &CpuSet,
     tracefs: &Tracefs,
 ) -> Result<Option<OpenCompact>, RecordError> {
-    if !plan.compact {
+    if plan.compact == CompactUse::Never {
         return Ok(None);
     }
-    let ring_bytes = plan.ring(on_line.len(), machine::memory_kib());
-    OpenCompact::open(&plan.events, on_line, ring_bytes, tracefs).map(Some)
+    let ring_bytes = own_ring(plan, on_line.len(), true);
+    let opened = OpenCompact::open(&plan.events, on_line, (ring_bytes, plan.flight), tracefs);
+    match plan.compact {
+        CompactUse::WherePossible => Ok(opened.ok()),
+        CompactUse::Never | CompactUse::Always => opened.map(Some),
+    }
 }
 
 /// Returns the event whose ring a CPU's events are written to.

@@ -5,7 +5,8 @@
 //! gives itself its own name again, so that the kernel records the time on the events' clock; pauses the rings; reads
 //! each from its head to the last whole record, without the oldest 64 KiB, which a record under way may still
 //! overwrite; and writes the time that all rings hold, oldest first, in rounds of about a MiB. What was asked for and
-//! what each ring held is in our own feature section, of which `source/src/kept.rs` makes a warning.
+//! what each ring held is in our own feature section, of which `source/src/kept.rs` makes a warning. What programs in the
+//! kernel write is held and written the same way (`compact/held.rs`).
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -16,6 +17,8 @@ use rings::{PausedRing, RingPlace, SplitRecord, TIME_FROM_END, record_type, samp
 use rustix::thread::{gettid, name, set_name};
 use serde::Serialize;
 
+use crate::clock::ClockSource;
+use crate::compact::{HeldSlots, OpenCompact};
 use crate::file::{Feature, Features, FileEvent, PerfFile, ROUND};
 use crate::live::LiveRecording;
 use crate::opened::OpenedEvents;
@@ -82,7 +85,7 @@ pub struct ShortRing {
     pub cpu: u32,
     /// Since when everything that happened on it is there, ns on the events' clock.
     pub since_ns: u64,
-    /// The bytes of its ring.
+    /// The bytes of its ring, or of the slots that programs write into.
     pub ring_bytes: usize,
 }
 
@@ -98,10 +101,24 @@ struct KeptSection {
     short: Vec<ShortRing>,
 }
 
+impl KeptSection {
+    /// A CPU's ring holds less than was asked for. Of what programs write and what perf does the one counts that holds
+    /// less.
+    fn is_short(&mut self, ring: ShortRing) {
+        match self.short.iter_mut().find(|one| one.cpu == ring.cpu) {
+            Some(known) if known.since_ns >= ring.since_ns => {}
+            Some(known) => *known = ring,
+            None => self.short.push(ring),
+        }
+    }
+}
+
 /// What the rings hold: nothing is written to them as long as this lives.
 #[derive(Debug)]
 pub struct HeldRings<'r> {
     rings: Vec<OfCpu<'r>>,
+    /// What programs wrote.
+    slots: Option<HeldSlots<'r>>,
     times: TimeOffsets,
     events: &'r [FileEvent],
     features: Features,
@@ -109,6 +126,7 @@ pub struct HeldRings<'r> {
     side: [&'r [u8]; 1],
     now: [Vec<u8>; 2],
     kept: KeptSection,
+    clock: ClockSource,
     from_begin: bool,
     bytes: u64,
 }
@@ -163,11 +181,15 @@ impl Overwriting {
         // Asked for behind that record: what was read before takes its time, and by an older answer what happened at
         // the very beginning would seem to lie before it.
         let now = now();
+        let clock = self.clock();
+        let opened = &mut self.live.opened;
         let mut rings = Vec::new();
-        for one in &mut self.live.opened.rings {
+        for one in &mut opened.rings {
             let ring = one.ring.pause().map_err(RecordError::Wait)?;
             rings.push((one.cpu, ring));
         }
+        let slots = opened.compact.as_mut().map(OpenCompact::hold);
+        let mut slots = slots.transpose().map_err(RecordError::Wait)?;
         let times = TimeOffsets::of_events(&self.events);
         // Of one that was read before, the ring of another CPU may have an older record.
         let own_time = own.and_then(|tid| {
@@ -189,13 +211,22 @@ impl Overwriting {
         };
         for (cpu, ring) in &rings {
             if let Some(since_ns) = times.short(ring, kept.since_ns, until_ns) {
-                let ring_bytes = ring.size();
-                kept.short.push(ShortRing {
+                kept.is_short(ShortRing {
                     cpu: *cpu,
                     since_ns,
-                    ring_bytes,
+                    ring_bytes: ring.size(),
                 });
             }
+        }
+        let asked_since_ns = kept.since_ns;
+        let of_programs = slots.iter().flat_map(|one| one.short(asked_since_ns));
+        let of_programs: Vec<_> = of_programs.collect();
+        for (cpu, since_ns, ring_bytes) in of_programs {
+            kept.is_short(ShortRing {
+                cpu,
+                since_ns: since_ns.min(until_ns),
+                ring_bytes,
+            });
         }
         // Before the latest of them one CPU would be missing among others, and what its threads did would be wrong.
         let latest = kept.short.iter().map(|one| one.since_ns).max();
@@ -203,6 +234,7 @@ impl Overwriting {
         let mut bytes = 0;
         // Who is given a name within this time has another one before.
         let mut named = BTreeSet::new();
+        let mut changes = Vec::new();
         let rings = rings.into_iter().map(|(_, ring)| {
             let mut places = Vec::new();
             let records = ring
@@ -211,6 +243,9 @@ impl Overwriting {
             for record in records {
                 bytes += record.len() as u64;
                 places.push(record.place());
+                if slots.is_some() && record.kind() != record_type::SAMPLE {
+                    changes.push([record.first, record.second].concat());
+                }
                 if record.kind() == record_type::COMM {
                     named.extend(thread_of_name(&record).filter(|tid| Some(*tid) != own));
                 }
@@ -218,6 +253,11 @@ impl Overwriting {
             OfCpu { ring, places }
         });
         let rings = rings.collect();
+        let names = tasks::records(threads.iter().filter(|one| !named.contains(&one.tid)));
+        if let Some(slots) = &mut slots {
+            slots.learn(&[&self.side, &names], &changes);
+            bytes += slots.begin(kept.since_ns);
+        }
         let mut features = self.features.clone();
         let said = KeptSection {
             short: kept.short.iter().copied().take(MOST_SHORT).collect(),
@@ -225,9 +265,10 @@ impl Overwriting {
         };
         let said = serde_json::to_vec(&serde_json::json!({ "kept": said }));
         features.set(Feature::Trapline(said.unwrap_or_default()));
-        let names = tasks::records(threads.iter().filter(|one| !named.contains(&one.tid)));
         Ok(HeldRings {
             rings,
+            slots,
+            clock,
             times,
             events: &self.events,
             features,
@@ -248,6 +289,11 @@ impl Overwriting {
         self.live.summary()
     }
 
+    /// Returns which clock its events have.
+    pub fn clock(&self) -> ClockSource {
+        self.live.opened.clock()
+    }
+
     /// Stops the events, and returns how often each was counted.
     ///
     /// # Errors
@@ -260,6 +306,11 @@ impl Overwriting {
 }
 
 impl HeldRings<'_> {
+    /// Returns which clock its events have.
+    pub fn clock(&self) -> ClockSource {
+        self.clock
+    }
+
     /// Returns how many bytes of records are kept.
     pub fn bytes(&self) -> u64 {
         self.bytes
@@ -295,7 +346,7 @@ impl HeldRings<'_> {
     /// # Errors
     ///
     /// [`RecordError::Write`]; [`RecordError::Wait`] where the kernel does not go on.
-    pub fn write(self, file: File) -> Result<u64, RecordError> {
+    pub fn write(mut self, file: File) -> Result<u64, RecordError> {
         let mut file = PerfFile::begin(file, self.events, self.features.clone())
             .map_err(RecordError::Write)?;
         file.append(&self.side).map_err(RecordError::Write)?;
@@ -307,16 +358,17 @@ impl HeldRings<'_> {
         for one in self.rings {
             one.ring.resume().map_err(RecordError::Wait)?;
         }
+        if let Some(slots) = self.slots {
+            slots.resume().map_err(RecordError::Wait)?;
+        }
         file.finish().map_err(RecordError::Write)?;
         Ok(bytes)
     }
 
     /// Writes the records, oldest first, in rounds: each has what all CPUs did in a part of the time, so that readers
     /// never hold much.
-    fn rounds(&self, file: &mut PerfFile) -> io::Result<()> {
-        let KeptSection {
-            since_ns, until_ns, ..
-        } = self.kept;
+    fn rounds(&mut self, file: &mut PerfFile) -> io::Result<()> {
+        let (since_ns, until_ns) = (self.kept.since_ns, self.kept.until_ns);
         let rounds = (self.bytes / ROUND_BYTES as u64).clamp(1, MOST_ROUNDS);
         let part = until_ns.saturating_sub(since_ns) / rounds;
         let mut left: Vec<usize> = self.rings.iter().map(|one| one.places.len()).collect();
@@ -338,6 +390,14 @@ impl HeldRings<'_> {
                     records.extend_from_slice(record.first);
                     records.extend_from_slice(record.second);
                     if records.len() >= ROUND_BYTES {
+                        file.append(&[&records])?;
+                        records.clear();
+                    }
+                }
+            }
+            if let Some(slots) = &mut self.slots {
+                for at in 0..slots.len() {
+                    while slots.append(at, end, &mut records, ROUND_BYTES) {
                         file.append(&[&records])?;
                         records.clear();
                     }

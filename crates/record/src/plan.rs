@@ -72,6 +72,18 @@ pub struct PlannedPair {
     pub least_ns: u64,
 }
 
+/// Whether programs in the kernel write events as short records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CompactUse {
+    /// All records are perf's.
+    #[default]
+    Never,
+    /// Where the kernel takes the programs.
+    WherePossible,
+    /// Where it does not, nothing is recorded.
+    Always,
+}
+
 /// What is to be recorded.
 #[derive(Debug, Clone, Default)]
 pub struct RecordPlan {
@@ -81,7 +93,7 @@ pub struct RecordPlan {
     /// [`RecordPlan::events`].
     pub pairs: Vec<PlannedPair>,
     /// Whether programs in the kernel write the events that they know, as short records.
-    pub compact: bool,
+    pub compact: CompactUse,
     /// On which CPUs alone; `None`: on all that are on line.
     pub cpus: Option<CpuSet>,
     /// What these threads do, and what is done to them, alone; empty: whoever it is.

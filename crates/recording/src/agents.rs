@@ -10,9 +10,9 @@ use agent::{
     AgentAddress, AgentError, ClockSample, ClockSamples, Connection, EndReason, RecordingEnd,
     SharedToken, Start,
 };
-use record::EventClock;
 use record::file::Feature;
 use record::together::{HostGuest, JointRecording};
+use record::{ClockSource, EventClock};
 
 use crate::clocks::clock_comparisons;
 use crate::error::{AtPlace, RecordingError};
@@ -352,7 +352,7 @@ fn talk(
     asked: &Receiver<(File, PathBuf)>,
     reports: &Sender<AgentReport>,
 ) -> Result<(), AgentError> {
-    let mut clock = EventClock::open().ok();
+    let mut clock = EventClock::open(ClockSource::Local).ok();
     // This thread has had them from the one that started it, and has to give them away itself.
     // Where it cannot, the other thread has said so.
     let _ = privileges::give_away(KeptPrivileges::default());

@@ -80,8 +80,8 @@ impl std::fmt::Debug for ArmedTarget<'_> {
 
 impl<'a> ArmedRecorder<'a> {
     /// Begins to keep so much. Without `watches` the kernel keeps events, for which `opened` has to be rings that it
-    /// goes over ([`record::RecordPlan::flight`]); with them this process does, and `clock` says what time it is on the
-    /// events' clock.
+    /// goes over ([`record::RecordPlan::flight`]); with them this process does. `clock` says what time it is in the
+    /// kernel's log.
     ///
     /// # Errors
     ///
@@ -176,10 +176,7 @@ impl<'a> ArmedRecorder<'a> {
                 let until_ns = held.until_ns();
                 let short: Vec<ShortRing> = held.short().to_vec();
                 let time = held.time();
-                let kept = KeptTime {
-                    during_ns: Some(held.since_ns()..=until_ns),
-                    from_begin: held.is_from_begin(),
-                };
+                let kept = KeptTime::of_rings(&held, self.clock.as_mut());
                 enough(held.bytes(), target.room)?;
                 let bytes = held.write(file).at(place)?;
                 let short = short_rings_text(&short, until_ns, "--memory");

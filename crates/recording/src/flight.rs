@@ -76,8 +76,8 @@ impl std::fmt::Debug for FlightRecorder<'_> {
 }
 
 impl<'a> FlightRecorder<'a> {
-    /// Begins. `watches` look at what is recorded; `clock` says what time it is on the clock of the events, where this
-    /// thread could open it.
+    /// Begins. `watches` look at what is recorded; `clock` says what time it is in the kernel's log, where this thread
+    /// could open it.
     ///
     /// # Errors
     ///

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use facts::Facts;
-use record::RecordError;
+use record::{ClockSource, EventClock, HeldRings, RecordError};
 
 use crate::error::{AtPlace, RecordingError};
 use crate::folder::RecordingFolder;
@@ -18,10 +18,28 @@ use crate::news::RecordingNews;
 /// Which time a recording of what was kept is of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptTime {
-    /// From when to when, ns on the events' clock; `None` where the kernel does not say what time it is on it.
+    /// From when to when, ns on the clock of the kernel's log; `None` where the kernel does not say what time it is on
+    /// it.
     pub during_ns: Option<RangeInclusive<u64>>,
     /// Whether it begins when the recorder did: nothing was let go before.
     pub from_begin: bool,
+}
+
+impl KeptTime {
+    /// Returns that of rings that are held now. `clock` says what time it is in the kernel's log.
+    pub(crate) fn of_rings(held: &HeldRings<'_>, clock: Option<&mut EventClock>) -> KeptTime {
+        let during_ns = match held.clock() {
+            ClockSource::Local => Some(held.since_ns()..=held.until_ns()),
+            ClockSource::Monotonic => {
+                let now_ns = clock.and_then(EventClock::now_ns);
+                now_ns.map(|now| now.saturating_sub(nanoseconds(held.time()))..=now)
+            }
+        };
+        KeptTime {
+            during_ns,
+            from_begin: held.is_from_begin(),
+        }
+    }
 }
 
 /// What is kept, and where it is written to.

@@ -79,7 +79,7 @@ pub fn of_machine(
         features.set(Feature::Trapline(cost.said()));
     }
     features.set(Feature::recorder(std::process::id()));
-    let clock = EventClock::open().ok();
+    let clock = EventClock::open(opened.clock()).ok();
     if let Some((unix_ns, event_ns)) = clock.and_then(|mut clock| clock.with_wall_clock()) {
         features.set(Feature::wall_clock(unix_ns, event_ns));
     }

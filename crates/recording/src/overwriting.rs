@@ -7,7 +7,7 @@ use std::process::Child;
 use std::time::{Duration, Instant};
 
 use record::file::Features;
-use record::{OpenedEvents, Overwriting, ShortRing};
+use record::{EventClock, OpenedEvents, Overwriting, ShortRing};
 
 use crate::error::RecordingError;
 use crate::kept::{
@@ -24,13 +24,15 @@ pub struct OverwritingRecorder<'a> {
     request: FlightRequest<'a>,
     flight: Overwriting,
     begun: Instant,
+    clock: Option<EventClock>,
     /// Has something to read when a signal came.
     woken: UnixStream,
     written: WrittenRecordings,
 }
 
 impl<'a> OverwritingRecorder<'a> {
-    /// Begins. `woken` has something to read when something may have changed: a signal came, or the command ended.
+    /// Begins. `woken` has something to read when something may have changed: a signal came, or the command ended; `clock`
+    /// says what time it is in the kernel's log, where this thread could open it.
     ///
     /// # Errors
     ///
@@ -39,7 +41,7 @@ impl<'a> OverwritingRecorder<'a> {
         request: FlightRequest<'a>,
         opened: OpenedEvents,
         (features, side): (Features, Vec<u8>),
-        woken: UnixStream,
+        (woken, clock): (UnixStream, Option<EventClock>),
     ) -> Result<OverwritingRecorder<'a>, RecordingError> {
         let keep = request.keep;
         let flight = Overwriting::begin(opened, features, side, keep, Duration::ZERO)?;
@@ -49,6 +51,7 @@ impl<'a> OverwritingRecorder<'a> {
             request,
             flight,
             begun,
+            clock,
             woken,
             written: WrittenRecordings::default(),
         })
@@ -111,10 +114,7 @@ impl<'a> OverwritingRecorder<'a> {
         let due = DueRecording {
             why,
             time: held.time(),
-            kept: KeptTime {
-                during_ns: Some(held.since_ns()..=until_ns),
-                from_begin: held.is_from_begin(),
-            },
+            kept: KeptTime::of_rings(&held, self.clock.as_mut()),
             size: held.bytes(),
         };
         let write = |file| held.write(file);

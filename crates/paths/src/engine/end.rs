@@ -111,33 +111,38 @@ impl Paths {
     /// An instance is complete.
     pub(super) fn complete(&mut self, at: u32) {
         self.vacate(at);
+        if self.live[index_of(at)].counted {
+            self.remember(at);
+            if self.is_wanted(&self.live[index_of(at)]) {
+                self.keep(at);
+            }
+        }
+        self.release(at);
+    }
+
+    /// Adds an instance to the sums, and to the list where there is one. What it had is found out only here: others need
+    /// no traits.
+    fn keep(&mut self, at: u32) {
         let mut traits = std::mem::take(&mut self.traits);
         traits.clear();
         self.traits(at, &mut traits);
+        self.sum_up(at);
         let live = &self.live[index_of(at)];
         let (path, chain) = self.index.chains[index_of(live.chain)];
-        if live.counted {
-            self.remember(at);
-        }
-        if self.live[index_of(at)].counted && self.is_wanted(&self.live[index_of(at)]) {
-            self.sum_up(at);
-            let live = &self.live[index_of(at)];
-            let tally = &mut self.tallies[index_of(path)];
-            let number = tally.add(chain, live.reached(), live.coalesced, &traits, &live.ledger);
-            if self.listing {
-                let mut one = self.spare.pop().unwrap_or_default();
-                one.path = index_of(path);
-                one.chain = usize::from(chain);
-                one.number = number;
-                one.reached.clear();
-                one.reached.extend_from_slice(live.reached());
-                one.traits.clone_from(&traits);
-                one.subject = live.notes.as_ref().map(|notes| notes.subject);
-                self.listed.push(one);
-            }
+        let tally = &mut self.tallies[index_of(path)];
+        let number = tally.add(chain, live.reached(), live.coalesced, &traits, &live.ledger);
+        if self.listing {
+            let mut one = self.spare.pop().unwrap_or_default();
+            one.path = index_of(path);
+            one.chain = usize::from(chain);
+            one.number = number;
+            one.reached.clear();
+            one.reached.extend_from_slice(live.reached());
+            one.traits.clone_from(&traits);
+            one.subject = live.notes.as_ref().map(|notes| notes.subject);
+            self.listed.push(one);
         }
         self.traits = traits;
-        self.release(at);
     }
 
     /// Remembers what later instances may recall.

@@ -12,8 +12,19 @@ use super::kinds::{CompactKind, KINDS};
 /// The programs.
 static OBJECT: &[u8] = include_bytes_aligned!("../../bpf/compact.bpf.o");
 
-/// What a CPU has taken: slots, then events of each kind (`struct taken`).
-type TakenCounts = [u64; KINDS + 1];
+/// What a CPU has taken: slots, then events of each kind, then those that came while programs paused (`struct taken`).
+type TakenCounts = [u64; KINDS + 2];
+
+/// What programs do with events (`enum state`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ProgramState {
+    /// Nothing.
+    Off = 0,
+    /// They write them.
+    On = 1,
+    /// They count them, and write nothing.
+    Paused = 2,
+}
 
 /// The programs, loaded.
 #[derive(Debug)]
@@ -116,27 +127,47 @@ impl CompactPrograms {
         }
     }
 
-    /// Lets programs record, or not.
-    pub(super) fn record(&mut self, on: bool) -> Result<(), String> {
+    /// Says what programs do from now on.
+    pub(super) fn record(&mut self, state: ProgramState) -> Result<(), String> {
         let map = self
             .bpf
             .map_mut("recording")
             .ok_or("no map of what is on")?;
         let mut map: Array<&mut MapData, u64> = map.try_into().map_err(|error| why(&error))?;
-        map.set(0, u64::from(on), 0).map_err(|error| why(&error))
+        map.set(0, state as u64, 0).map_err(|error| why(&error))
     }
 
-    /// Returns how many events of a kind there were, by CPU.
-    pub(super) fn counts(&self, kind: &CompactKind) -> Vec<u64> {
+    /// Returns what each CPU has taken so far.
+    pub(super) fn taken(&self) -> Vec<TakenSlots> {
         let map = self.bpf.map("taken");
         let map = map.and_then(|map| PerCpuArray::<&MapData, TakenCounts>::try_from(map).ok());
         let counts = map.and_then(|map| map.get(&0, 0).ok());
-        let at = usize::from(kind.number) + 1;
         counts.map_or_else(Vec::new, |counts| {
-            counts
-                .iter()
-                .map(|own| own.get(at).copied().unwrap_or(0))
-                .collect()
+            counts.iter().map(|counts| TakenSlots(*counts)).collect()
         })
+    }
+}
+
+/// What a CPU has taken.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TakenSlots(TakenCounts);
+
+impl TakenSlots {
+    /// Returns how many slots.
+    pub(super) fn slots(&self) -> u64 {
+        self.0[0]
+    }
+
+    /// Returns how many events of a kind it wrote.
+    pub(super) fn events(&self, kind: &CompactKind) -> u64 {
+        self.0
+            .get(usize::from(kind.number) + 1)
+            .copied()
+            .unwrap_or(0)
+    }
+
+    /// Returns how many events came while programs paused.
+    pub(super) fn paused(&self) -> u64 {
+        self.0[KINDS + 1]
     }
 }

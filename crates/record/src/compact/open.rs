@@ -5,8 +5,9 @@ use rings::{EventSource, RingAttr, SharedWords};
 use tracefmt::{Abi, EventFormat};
 
 use super::expanded_record::ExpandedRecord;
+use super::held::HeldSlots;
 use super::kinds::{ALL, AttachPoint, CompactKind, KINDS};
-use super::loaded::CompactPrograms;
+use super::loaded::{CompactPrograms, ProgramState, TakenSlots};
 use super::reduced_format;
 use super::slot_reader::{CompactSample, CpuSlots, SLOT_WORDS, SlotCursor};
 use super::thread_names::{NAME, NameRecord, NamedThread, ThreadNames};
@@ -25,6 +26,8 @@ const LEAST: usize = 1 << 10;
 /// Events that are put together at once: what is made of them stays in the processor's caches until it is written.
 const PIECE: usize = 1 << 11;
 const MOST: usize = 1 << 20;
+/// Slots of all CPUs at most where they keep the last seconds: half of the 4 GiB that a map of older kernels has.
+const MOST_KEPT: usize = (2 << 30) / SLOT;
 
 /// An event that a program writes.
 #[derive(Debug)]
@@ -32,8 +35,9 @@ struct CompactEvent {
     kind: &'static CompactKind,
     tracepoint: Tracepoint,
     record: ExpandedRecord,
-    /// Events that were read.
+    /// Events that were read, and those that had been written before slots were read last.
     read: u64,
+    written: u64,
 }
 
 impl CompactEvent {
@@ -75,15 +79,21 @@ pub(crate) struct OpenCompact {
     /// Where in these events a kind is.
     of_kind: [Option<usize>; KINDS],
     names: ThreadNames,
+    /// Whether nobody reads slots before something has happened.
+    flight: bool,
 }
 
 /// Returns how many slots each of so many CPUs has, of which so many are on line and would have rings of so many
 /// bytes: a power of two.
-fn slots_of(ring_bytes: usize, on_line: usize, cpus: usize) -> usize {
+fn slots_of(ring_bytes: usize, on_line: usize, cpus: usize, flight: bool) -> usize {
     let all = ring_bytes.saturating_mul(on_line) / SLOT;
-    let each = all / cpus.max(1);
+    let most = match flight {
+        true => (MOST_KEPT / cpus.max(1)).max(LEAST),
+        false => MOST,
+    };
+    let each = (all / cpus.max(1)).min(most);
     let below = each.checked_ilog2().map_or(1, |bits| 1 << bits);
-    below.clamp(LEAST, MOST)
+    below.max(LEAST)
 }
 
 /// Returns the kind of an event all of whose records are wanted, in this architecture.
@@ -100,7 +110,8 @@ fn kind_of(event: &PlannedEvent) -> Option<&'static CompactKind> {
 
 impl OpenCompact {
     /// Loads and attaches programs for those of the events that they know, with as much memory as rings of so many
-    /// bytes would take. They record nothing yet. The others are perf's.
+    /// bytes would take. They record nothing yet. The others are perf's. `flight` says that slots are read only when
+    /// somebody asks for what they have ([`OpenCompact::hold`]).
     ///
     /// # Errors
     ///
@@ -108,7 +119,7 @@ impl OpenCompact {
     pub(crate) fn open(
         wanted: &[PlannedEvent],
         on_line: &CpuSet,
-        ring_bytes: usize,
+        (ring_bytes, flight): (usize, bool),
         tracefs: &Tracefs,
     ) -> Result<OpenCompact, RecordError> {
         let failed = |why: String| RecordError::Compact { why };
@@ -127,7 +138,7 @@ impl OpenCompact {
         let exit = exit.map(|(_, _, format)| format);
         let cpus =
             aya::util::nr_cpus().map_err(|(path, error)| failed(format!("{path}: {error}")))?;
-        let slots = slots_of(ring_bytes, on_line.iter().count(), cpus);
+        let slots = slots_of(ring_bytes, on_line.iter().count(), cpus, flight);
         let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
         let programs = CompactPrograms::load(exit, number(slots), number(cpus));
         let mut programs = programs.map_err(failed)?;
@@ -152,6 +163,7 @@ impl OpenCompact {
                     ..tracepoint
                 },
                 read: 0,
+                written: 0,
             });
         }
         Ok(OpenCompact {
@@ -162,6 +174,7 @@ impl OpenCompact {
             events,
             of_kind,
             names: ThreadNames::new(found_thread),
+            flight,
         })
     }
 
@@ -197,15 +210,20 @@ impl OpenCompact {
 
     /// Lets programs record, or stops them.
     pub(crate) fn enable(&mut self, on: bool) -> std::io::Result<()> {
-        self.programs.record(on).map_err(std::io::Error::other)
+        let state = match on {
+            true => ProgramState::On,
+            false => ProgramState::Off,
+        };
+        self.programs.record(state).map_err(std::io::Error::other)
     }
 
     /// Reads what programs have written.
     pub(crate) fn read(&mut self) {
-        let kinds = self.of_kind.map(|at| {
-            let event = at.and_then(|at| self.events.get(at));
-            event.map_or(0, |event| event.kind.slots)
-        });
+        let taken = self.programs.taken();
+        for event in &mut self.events {
+            event.written = written(&taken, event.kind);
+        }
+        let kinds = self.slots_of_kinds();
         let slots_of = |kind: u8| kinds.get(usize::from(kind)).copied().unwrap_or(0);
         for own in &mut self.cpus {
             let slots = CpuSlots {
@@ -221,6 +239,73 @@ impl OpenCompact {
                 own.waiting.sort_by_key(|event| event.time_ns);
             }
         }
+    }
+
+    /// Returns how many slots the events of each kind take; 0 of those that programs do not write.
+    fn slots_of_kinds(&self) -> [usize; KINDS] {
+        self.of_kind.map(|at| {
+            let event = at.and_then(|at| self.events.get(at));
+            event.map_or(0, |event| event.kind.slots)
+        })
+    }
+
+    /// Lets programs write nothing for a while, and returns what slots have. They go on with [`HeldSlots::resume`], or
+    /// when that is dropped.
+    ///
+    /// # Errors
+    ///
+    /// Those of bpf(2).
+    pub(crate) fn hold(&mut self) -> std::io::Result<HeldSlots<'_>> {
+        let paused = self.programs.record(ProgramState::Paused);
+        paused.map_err(std::io::Error::other)?;
+        let taken = self.programs.taken();
+        let cpus = self.cpus.iter().map(|own| {
+            let taken = taken.get(own.cpu as usize).map_or(0, TakenSlots::slots);
+            (own.cpu, SlotCursor::of_oldest(taken, self.slots))
+        });
+        let names = ThreadNames::new(found_thread);
+        let cursors = cpus.collect();
+        Ok(HeldSlots::of(self, cursors, names))
+    }
+
+    /// Lets programs write again.
+    pub(super) fn resume(&mut self) -> std::io::Result<()> {
+        self.enable(true)
+    }
+
+    /// Reads a few events of a CPU's slots, from where a cursor is. Returns whether there may be more.
+    pub(super) fn read_some(
+        &self,
+        cpu: u32,
+        cursor: &mut SlotCursor,
+        out: &mut Vec<CompactSample>,
+    ) -> bool {
+        let kinds = self.slots_of_kinds();
+        let slots_of = |kind: u8| kinds.get(usize::from(kind)).copied().unwrap_or(0);
+        let slots = CpuSlots {
+            words: &self.words,
+            first: cpu as usize * self.slots * SLOT_WORDS,
+        };
+        cursor.read_some(&slots, self.slots, &slots_of, out, PIECE)
+    }
+
+    /// Puts perf's record of an event together; nothing of what is none.
+    pub(super) fn append(
+        &self,
+        out: &mut Vec<u8>,
+        event: &CompactSample,
+        cpu: u32,
+        names: &mut ThreadNames,
+    ) {
+        let at = self.of_kind.get(usize::from(event.kind)).copied().flatten();
+        if let Some(of) = at.and_then(|at| self.events.get(at)) {
+            of.record.append(out, event, cpu, names);
+        }
+    }
+
+    /// Returns how many bytes the slots of a CPU have.
+    pub(super) fn bytes_of_cpu(&self) -> usize {
+        self.slots * SLOT
     }
 
     /// Learns names of threads: records that have come up to now, after [`OpenCompact::read`].
@@ -252,17 +337,26 @@ impl OpenCompact {
         false
     }
 
-    /// Returns what became of the events.
+    /// Returns what became of the events. What was gone over before anybody asked for it is not lost where slots keep
+    /// the last seconds; what came while they were read is.
     pub(crate) fn recorded(&self) -> Vec<RecordedCount> {
+        let taken = self.programs.taken();
+        let mut paused: u64 = taken.iter().map(TakenSlots::paused).sum();
         let recorded = self.events.iter().map(|one| {
-            let by_cpu: Vec<(u32, u64)> = (0..).zip(self.programs.counts(one.kind)).collect();
-            let count = by_cpu.iter().map(|(_, count)| count).sum::<u64>();
+            let by_cpu = taken.iter().map(|own| own.events(one.kind));
+            let by_cpu: Vec<(u32, u64)> = (0..).zip(by_cpu).collect();
+            // Nobody has asked yet for what was written since then.
+            let lost = match self.flight {
+                // Of which kind they were is not counted.
+                true => std::mem::take(&mut paused),
+                false => one.written.saturating_sub(one.read),
+            };
             RecordedCount {
                 name: one.tracepoint.full_name(),
                 kept: true,
-                count,
+                count: written(&taken, one.kind),
                 by_cpu,
-                lost: Some(count.saturating_sub(one.read)),
+                lost: Some(lost),
                 ..RecordedCount::default()
             }
         });
@@ -279,6 +373,11 @@ impl OpenCompact {
                 Some((CompactEvent::id(one.kind), lost))
             })
     }
+}
+
+/// Returns how many events of a kind were written.
+fn written(taken: &[TakenSlots], kind: &CompactKind) -> u64 {
+    taken.iter().map(|own| own.events(kind)).sum()
 }
 
 /// Returns what a thread is called now.
@@ -308,9 +407,12 @@ mod tests {
 
     #[test]
     fn slots_take_no_more_memory_than_rings() {
-        assert_eq!(slots_of(4 << 20, 2, 2), 128 << 10);
-        assert_eq!(slots_of(4 << 20, 16, 512), LEAST.max(4 << 10));
-        assert_eq!(slots_of(256 << 10, 1, 1), 8 << 10);
+        assert_eq!(slots_of(4 << 20, 2, 2, false), 128 << 10);
+        assert_eq!(slots_of(4 << 20, 16, 512, false), LEAST.max(4 << 10));
+        assert_eq!(slots_of(256 << 10, 1, 1, false), 8 << 10);
+        assert_eq!(slots_of(1 << 30, 2, 2, false), MOST);
+        assert_eq!(slots_of(64 << 20, 2, 2, true), 2 << 20);
+        assert_eq!(slots_of(1 << 30, 256, 256, true), 256 << 10);
     }
 
     #[test]

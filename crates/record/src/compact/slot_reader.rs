@@ -57,6 +57,18 @@ enum ReadSlot {
 }
 
 impl SlotCursor {
+    /// Returns where the oldest of a CPU's slots is, of which so many were taken.
+    pub(super) fn of_oldest(taken: u64, count: usize) -> SlotCursor {
+        SlotCursor {
+            at: taken.saturating_sub(count as u64),
+        }
+    }
+
+    /// Returns whether slots were gone over before it.
+    pub(super) fn is_wrapped(self) -> bool {
+        self.at > 0
+    }
+
     /// Appends the events that are whole, those of one round of the slots at most. `count` is the number of slots, a
     /// power of two.
     pub(super) fn read(
@@ -66,7 +78,19 @@ impl SlotCursor {
         of: SlotsOf<'_>,
         out: &mut Vec<CompactSample>,
     ) {
-        let mut left = count as u64;
+        self.read_some(slots, count, of, out, count);
+    }
+
+    /// The same of so many slots. Returns whether there may be more.
+    pub(super) fn read_some(
+        &mut self,
+        slots: &impl SlotWords,
+        count: usize,
+        of: SlotsOf<'_>,
+        out: &mut Vec<CompactSample>,
+        some: usize,
+    ) -> bool {
+        let mut left = some as u64;
         while left > 0 {
             match entry(slots, self.at, count, of) {
                 EntryRead::Whole(entry, taken) => {
@@ -74,7 +98,7 @@ impl SlotCursor {
                     self.at += taken;
                     left = left.saturating_sub(taken);
                 }
-                EntryRead::Waits => break,
+                EntryRead::Waits => return false,
                 // Some room ahead of who writes.
                 EntryRead::Gone(now) => {
                     let oldest = (now + 1).saturating_sub((count - count / 4) as u64);
@@ -82,6 +106,7 @@ impl SlotCursor {
                 }
             }
         }
+        true
     }
 }
 
@@ -236,6 +261,28 @@ mod tests {
         assert!(read.is_sorted());
         slots.event(99);
         assert_eq!(times(&mut cursor, &slots), [99]);
+    }
+
+    #[test]
+    fn all_slots_are_read_from_the_oldest_one() {
+        let mut slots = WrittenSlots::new(16);
+        (0..3).for_each(|at| slots.event(at));
+        let mut cursor = SlotCursor::of_oldest(slots.taken, slots.count);
+        assert!(!cursor.is_wrapped());
+        assert_eq!(times(&mut cursor, &slots), [0, 1, 2]);
+        (3..29).for_each(|at| slots.event(at));
+        // An odd slot more, so that the oldest event is cut.
+        slots.put(slots.taken, [100, 7], 4);
+        slots.taken += 1;
+        let mut cursor = SlotCursor::of_oldest(slots.taken, slots.count);
+        assert!(cursor.is_wrapped());
+        let (mut read, mut pieces) = (Vec::new(), 0);
+        while cursor.read_some(&slots, slots.count, TWO, &mut read, 4) {
+            pieces += 1;
+        }
+        let read: Vec<u64> = read.iter().map(|one| one.time_ns).collect();
+        assert_eq!(read, (22..29).collect::<Vec<u64>>());
+        assert_eq!(pieces, 4);
     }
 
     #[test]

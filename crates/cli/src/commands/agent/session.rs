@@ -12,7 +12,7 @@ use agent::{
     AgentError, ConnectionOutcome, Limits, Listen, Listener, RecordedGuest, SharedToken, serve,
 };
 use anyhow::{Context, Result, bail};
-use record::{EventClock, Folder, Tracefs};
+use record::{ClockSource, EventClock, Folder, Tracefs};
 use recording::{AskedMachine, DATA, of_machine};
 use render::neutral;
 use rustix::process::{Signal, getppid, set_parent_process_death_signal};
@@ -105,7 +105,7 @@ fn ready(args: &AgentArgs) -> Result<AskedMachine> {
         side,
         cost,
         folder,
-        clock: EventClock::open()?,
+        clock: EventClock::open(ClockSource::Local)?,
         name: name.trim().to_owned(),
         questions: questions(args),
         recording: None,

@@ -141,9 +141,14 @@ pub(crate) struct RecordArgs {
 
     /// Let programs in the kernel (BPF) write the scheduler's and KVM's events as records of 24 bytes, which become
     /// perf's when they are read: who makes the events pays a sixth to a third, and the recorder more. Times are those
-    /// of CLOCK_MONOTONIC.
-    #[arg(long, conflicts_with_all = ["keep", "vm", "pid", "tid", "cpu", "pair", "agent", "counters"])]
+    /// of CLOCK_MONOTONIC. --keep does it by itself where the kernel takes the programs, and neither a VM nor threads or
+    /// CPUs are chosen.
+    #[arg(long, conflicts_with_all = ["vm", "pid", "tid", "cpu", "pair", "agent", "counters"])]
     pub compact: bool,
+
+    /// With --keep: keep perf's own records, with perf's own clock, which other recordings of that time have too.
+    #[arg(long, requires = "keep", conflicts_with = "compact")]
+    pub no_compact: bool,
 
     /// Record nothing: list what --probe and --function take, by a pattern: 'kvm_*' of the kernel, '/FILE:*rxq*' of a
     /// program or a library.

@@ -19,7 +19,9 @@ use facts::Facts;
 use host::KernelLogTail;
 use record::cost::EventCosts;
 use record::file::Features;
-use record::{EventClock, Missing, OpenedEvents, Probes, Question, RecordPlan, Tracefs};
+use record::{
+    ClockSource, EventClock, Missing, OpenedEvents, Probes, Question, RecordPlan, Tracefs,
+};
 use recording::{
     FlightRecorder, FlightRequest, GuestAgents, GuestsRequest, HostOutcome, HostRequest,
     KeptPrivileges, KeptTime, OverwritingRecorder, RecordingNews, record_host, start,
@@ -82,7 +84,7 @@ pub(crate) fn run(args: &RecordArgs) -> Result<()> {
     check::folder(args, &plan)?;
     // Opened while that is allowed, as all else.
     let count_kept = count_kept();
-    let clock = EventClock::open().ok();
+    let clock = EventClock::open(ClockSource::Local).ok();
     give_away(later)?;
     let request = FlightRequest {
         keep,
@@ -103,7 +105,7 @@ pub(crate) fn run(args: &RecordArgs) -> Result<()> {
     };
     signal_hook::flag::register(SIGUSR1, Arc::clone(&request.asked))?;
     let child = match args.until.as_slice() {
-        [] => overwriting(args, request, opened, before)?,
+        [] => overwriting(args, request, opened, before, clock)?,
         _ => {
             let formats = record::tracing_data::of(&tracefs, opened.tracepoints(), &[])?;
             let head = watch::head(&opened, &before, formats)?;
@@ -293,13 +295,14 @@ fn overwriting(
     request: FlightRequest<'_>,
     opened: OpenedEvents,
     before: (Features, Vec<u8>),
+    clock: Option<EventClock>,
 ) -> Result<Option<Child>> {
     let (woken, wakes) = UnixStream::pair()?;
     // Registered behind the flags, so that these are set before anybody wakes.
     for signal in [SIGUSR1, SIGCHLD, SIGINT, SIGTERM, SIGHUP] {
         signal_hook::low_level::pipe::register(signal, wakes.try_clone()?)?;
     }
-    let mut recorder = OverwritingRecorder::begin(request, opened, before, woken)?;
+    let mut recorder = OverwritingRecorder::begin(request, opened, before, (woken, clock))?;
     let mut child = start(&args.command)?;
     recorder.run(&mut child, &mut PrintedNews)?;
     Ok(child)

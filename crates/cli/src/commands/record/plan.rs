@@ -3,7 +3,7 @@
 use agent::{CPU, IO};
 use anyhow::{Result, bail};
 use facts::{Facts, ReportedVm};
-use record::{Missing, PlannedEvent, Question, RecordPlan, TargetVm, Tracefs};
+use record::{CompactUse, Missing, PlannedEvent, Question, RecordPlan, TargetVm, Tracefs};
 
 use crate::commands::agent::args::ForGuest;
 use crate::commands::paths::read_path_of;
@@ -106,7 +106,7 @@ pub(super) fn plan(args: &RecordArgs, asked: &[Question], facts: &Facts) -> Resu
         cpus: args.cpu.clone(),
         threads: args.tid.clone(),
         pairs: Vec::new(),
-        compact: args.compact,
+        compact: compact_use(args),
         counted: Vec::new(),
     };
     if args.counters {
@@ -116,6 +116,17 @@ pub(super) fn plan(args: &RecordArgs, asked: &[Question], facts: &Facts) -> Resu
         record::narrow(&mut plan, &target(vm, facts));
     }
     Ok(plan)
+}
+
+/// Returns whether programs write the events that they know. Those of chosen threads or CPUs alone they do not know.
+fn compact_use(args: &RecordArgs) -> CompactUse {
+    let chosen =
+        args.vm.is_some() || args.pid.is_some() || args.cpu.is_some() || !args.tid.is_empty();
+    match (args.compact, args.keep) {
+        (true, _) => CompactUse::Always,
+        (false, Some(_)) if !chosen && !args.no_compact => CompactUse::WherePossible,
+        (false, _) => CompactUse::Never,
+    }
 }
 
 /// Returns the threads that are counted: those that are named, else the vCPUs of the VM that is, else all vCPUs.

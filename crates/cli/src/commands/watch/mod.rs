@@ -21,7 +21,7 @@ use counts::{CountingWay, LimitUnit};
 use facts::Facts;
 use record::check::CheckLine;
 use record::cost::EventCosts;
-use record::{EventClock, KeepLimit, Tracefs};
+use record::{ClockSource, EventClock, KeepLimit, Tracefs};
 use recording::{ArmedRecorder, RecordingNews};
 use render::quality;
 use rustix::thread::CapabilitySet;
@@ -90,7 +90,7 @@ fn watched(
     let watches = watch::all(&asked.until, facts, &head)?;
     // Opened while that is allowed, as all else.
     let count_kept = count_kept();
-    let clock = EventClock::open().ok();
+    let clock = EventClock::open(ClockSource::Local).ok();
     let mut also = CapabilitySet::DAC_OVERRIDE;
     also.set(CapabilitySet::SYS_PTRACE, ready.later.mappings);
     counter.give_away(also);
