@@ -207,6 +207,8 @@ pub struct WalkState<'w> {
     pub counts: &'w Counts,
     /// When CPUs had events, if somebody needs that.
     pub activity: &'w Activity,
+    /// The time of the last event that an analysis looked at, on the host's clock.
+    pub latest_ns: Option<u64>,
     /// When and on which CPUs events count.
     pub window: &'w Window,
     /// What vCPUs are left out.

@@ -44,6 +44,8 @@ pub(crate) struct FollowedMachine {
     /// When CPUs had events, and whether somebody needs that.
     pub(crate) activity: Activity,
     pub(crate) active: bool,
+    /// The time of the last event that an analysis looked at.
+    pub(crate) latest_ns: Option<u64>,
     pub(crate) threads: bool,
     /// Whether somebody needs vCPUs, though nobody may want the events that show them.
     pub(crate) vcpus: bool,

@@ -111,3 +111,38 @@ fn what_has_accesses_alone_names_their_table() {
         "{error}"
     );
 }
+
+/// What perf's convention gives no time is in no row: how much that is, is said, and all events are accounted for.
+#[test]
+fn accesses_that_have_no_row_are_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let rip = "rip 0xffffffff81a17a0b";
+    let exit = format!("kvm_exit: vcpu 0 reason EPT_MISCONFIG {rip} info1 0 info2 0");
+    let entry = format!("kvm_entry: vcpu 0, {rip}");
+    let read = "kvm_mmio: mmio read len 4 gpa 0xfebc0010 val 0x1".to_owned();
+    let out = "kvm_pio: pio_write at 0x70 size 1 count 1 val 0x1".to_owned();
+    // The second read has no exit before it; of the two writes of a port one stands before the other; the last write has
+    // no entry behind it.
+    let events = [
+        &entry, &exit, &read, &entry, &read, &entry, &exit, &read, &entry, &exit, &out, &out,
+        &entry, &exit, &out,
+    ];
+    let mut text = String::new();
+    for (event, us) in events.into_iter().zip(1..) {
+        let _ = writeln!(text, "  CPU 0/KVM-1010  [001] 100.{us:06}: {event}");
+    }
+    let path = write_text(folder.path(), "left-out.txt", &text);
+    for (table, shown, said) in [
+        ("mmio", 2, "1 of 3 kvm_mmio"),
+        ("ioport", 1, "2 of 3 kvm_pio"),
+    ] {
+        let document = json(&["exits", "--event", table], &path).unwrap();
+        assert_eq!(document["total_count"], shown, "{document}");
+        let quality = &document["quality"];
+        let doubts = quality["doubts"].as_array().unwrap();
+        let doubt = doubts.iter().find(|one| one["id"] == "accesses-left-out");
+        let text = doubt.expect("a doubt")["text"].as_str().unwrap();
+        assert!(text.contains(said), "{text}");
+        assert_eq!(quality["accounted"], 1.0, "{quality}");
+    }
+}

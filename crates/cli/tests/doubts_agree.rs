@@ -171,3 +171,52 @@ fn formats_agree(
         });
     }
 }
+
+/// Commands that count no events say what the times of those that they look at show.
+#[test]
+fn a_clock_that_cannot_be_is_doubted_in_every_command() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("trace.txt");
+    let lines = [
+        (1, "kvm_entry: vcpu 0, rip 0xffffffff81a17a0b"),
+        (
+            5,
+            "kvm_exit: vcpu 0 reason HLT rip 0xffffffff81a17a0b info1 0 info2 0",
+        ),
+        (
+            6,
+            "sched_switch: prev_comm=CPU 0/KVM prev_pid=1010 prev_prio=120 prev_state=S ==> next_comm=swapper/1 \
+             next_pid=0 next_prio=120",
+        ),
+        (
+            9,
+            "sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=CPU 0/KVM \
+             next_pid=1010 next_prio=120",
+        ),
+        (12, "kvm_entry: vcpu 0, rip 0xffffffff81a17a0b"),
+    ];
+    for (seconds, doubted) in [(16_725_225_600_u64, true), (1_790_000_000, false)] {
+        let line = |(us, event): (u32, &str)| {
+            format!("  CPU 0/KVM-1010  [001] {seconds}.{us:06}: {event}\n")
+        };
+        let text: String = lines.into_iter().map(line).collect();
+        std::fs::write(&file, text).expect("a file");
+        for command in [
+            "info", "exits", "vcpus", "sched", "paths", "report", "diagnose",
+        ] {
+            let ran = run([
+                command.as_ref(),
+                "--format".as_ref(),
+                "json".as_ref(),
+                file.as_os_str(),
+            ]);
+            let document: Value = serde_json::from_slice(&ran.stdout).expect("JSON");
+            let ids: BTreeSet<String> = said(&document).into_iter().map(|(id, _)| id).collect();
+            assert_eq!(
+                ids.contains("clock-implausible"),
+                doubted,
+                "{command}: {ids:?}"
+            );
+        }
+    }
+}

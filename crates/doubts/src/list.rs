@@ -295,6 +295,12 @@ doubt_list! {
     /// Exits that no entry followed.
     NoEntryBehind { exits: String } = "no-entry-behind", Note, [Exits]
         => format!("Not timed, because no entry followed: {exits}.");
+    /// Accesses to ports, memory and registers that are in no row of their table.
+    AccessesLeftOut { accesses: String } = "accesses-left-out", Note, [Exits]
+        => format!(
+            "In no row of a table of accesses, as with perf: {accesses}. Another access came before the vCPU entered its \
+             guest, no entry followed, or no exit came before."
+        );
     /// Exits of which the recording does not say which thread made them.
     ExitsWithoutThread { exits: u64 } = "exits-without-thread", Warning, [Exits]
         => format!(

@@ -279,7 +279,7 @@ impl<'q> RecordingQuestion<'q> {
             doubts.raise(DoubtKind::ClockTicks);
         }
         let newest = walked.counts.span().map(|(_, end)| end);
-        if let Some(newest) = newest.max(walked.activity.newest()) {
+        if let Some(newest) = newest.max(walked.activity.newest()).or(walked.latest_ns) {
             doubts.extend(doubted_clock::doubt(opened.header(), newest));
         }
         let chosen = opened.threads.as_ref();

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use analysis::{
-    Analysis, Context, EventAccount, EventDetail, Exits, FilterScope, GuestEvent, Irqs, Needs,
-    SchedLatencies, Turn, Vcpus, Virtqueues, WalkState, Window,
+    Analysis, Context, EventAccount, EventDetail, ExitTable, Exits, FilterScope, GuestEvent, Irqs,
+    Needs, SchedLatencies, Turn, Vcpus, Virtqueues, WalkState, Window,
 };
 use doubts::{Concerns, Doubts};
 use event::{Data, Event, EventType, Kind, Quality, Side};
@@ -147,12 +147,20 @@ fn check<A: Analysis>(name: &str, filters: &Filters, kind: Kind, make: impl Fn()
     }
 }
 
+/// One table of exits: the events of each table are accounted for by themselves.
+fn exits(table: ExitTable) -> Exits {
+    Exits::new(analysis::ExitOptions {
+        tables: vec![table],
+        ..analysis::ExitOptions::default()
+    })
+}
+
 #[test]
 fn one_event_that_an_analysis_drops_is_missed() {
     let all = Filters::default();
-    check("exits", &all, Kind::KvmExit, || {
-        Exits::new(analysis::ExitOptions::default())
-    });
+    check("exits", &all, Kind::KvmExit, || exits(ExitTable::Vmexit));
+    check("ioport", &all, Kind::KvmPio, || exits(ExitTable::Ioport));
+    check("msr", &all, Kind::KvmMsr, || exits(ExitTable::Msr));
     check("vcpus", &all, Kind::KvmExit, || {
         Vcpus::new(Window::default())
     });
@@ -167,9 +175,8 @@ fn behind_filters_as_well() {
         cpus: Some("0".parse().expect("a list of CPUs")),
         ..Filters::default()
     };
-    check("exits", &cpu, Kind::KvmExit, || {
-        Exits::new(analysis::ExitOptions::default())
-    });
+    check("exits", &cpu, Kind::KvmExit, || exits(ExitTable::Vmexit));
+    check("ioport", &cpu, Kind::KvmPio, || exits(ExitTable::Ioport));
     check("sched", &cpu, Kind::SchedSwitch, SchedLatencies::new);
     check("virtqueues", &cpu, Kind::Other, || Virtqueues::new([]));
 }

@@ -2,7 +2,7 @@
 
 use event::index_of;
 
-use super::rows::Key;
+use super::rows::{CountedRow, Key};
 use super::{Convention, ExitTable, Exits, ExitsReport};
 
 impl ExitsReport {
@@ -24,6 +24,12 @@ impl Exits {
     pub(super) fn shows_alone(&self, table: ExitTable, write: bool) -> bool {
         let reads = table == ExitTable::Mmio && !write && self.isa.is_none();
         self.counts_alone() && (!self.any_known || reads)
+    }
+
+    /// Returns whether a row has accesses without a time that are shown.
+    pub(super) fn is_shown_alone(&self, table: ExitTable, row: &CountedRow) -> bool {
+        let write = matches!(row.key, Key::Access { write: true, .. });
+        row.alone > 0 && self.shows_alone(table, write)
     }
 
     /// Counts an access that has no time so far: of a thread that has shown no entry, or a read without an exit.

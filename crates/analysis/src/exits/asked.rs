@@ -34,7 +34,10 @@ impl Analysis for Exits {
     }
 
     fn counted(&self, _: &WalkState<'_>) -> Vec<EventAccount> {
-        self.count_exits().into_iter().collect()
+        self.count_exits()
+            .into_iter()
+            .chain(self.count_accesses())
+            .collect()
     }
 
     fn needs(&self) -> Needs {

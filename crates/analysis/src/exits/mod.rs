@@ -32,6 +32,7 @@ mod from_exits;
 mod functions;
 mod groups;
 mod inner;
+mod left_out;
 mod named;
 mod open_interval;
 mod raise;
@@ -45,6 +46,7 @@ pub use cell::ExitCell;
 use from_exits::AccessesOfExits;
 pub use functions::{GuestCode, GuestStarts};
 use groups::RowGroups;
+use left_out::AccessTally;
 use open_interval::OpenInterval;
 pub use rows::{
     ExitRow, GuestFunction, HandledBy, MAX_EXIT_ROWS, MAX_GROUPED_ROWS, OTHERS, ThreadRow,
@@ -188,6 +190,7 @@ pub struct Exits {
     untimed: UntimedExits,
     singles: Singles,
     groups: RowGroups,
+    tally: AccessTally,
 }
 
 const VMEXIT: usize = 0;
@@ -228,6 +231,7 @@ impl Exits {
             without_entry: FxHashMap::default(),
             untimed: UntimedExits::default(),
             singles: Singles::default(),
+            tally: AccessTally::default(),
         }
     }
 
@@ -417,6 +421,7 @@ impl Exits {
         if event.tid < 0 {
             self.untimed.without_thread +=
                 u64::from(matches!(data, Data::KvmExit(exit) if !exit.inner));
+            self.saw_without_thread(data);
             return;
         }
         let split = self.options.split;
@@ -430,10 +435,12 @@ impl Exits {
             }
             Data::KvmEntry(_) => self.entry(event, so_far(machine)),
             Data::KvmPio(pio) if self.tables[IOPORT].wanted => {
+                self.tally.saw(IOPORT);
                 let port = key(u64::from(pio.port), pio.write);
                 self.access(event, IOPORT, port, so_far(machine));
             }
             Data::KvmMsr(msr) if self.tables[MSR].wanted => {
+                self.tally.saw(MSR);
                 self.access(
                     event,
                     MSR,
@@ -442,13 +449,21 @@ impl Exits {
                 );
             }
             Data::KvmSysAccess(sys) if self.tables[MSR].wanted => {
+                self.tally.saw(MSR);
                 let register = u64::from(sys.register().number());
                 self.access(event, MSR, key(register, sys.write), so_far(machine));
             }
             Data::KvmMmio(mmio) if self.tables[MMIO].wanted => match mmio.access {
-                MmioAccess::Write => self.access(event, MMIO, key(mmio.gpa, true), so_far(machine)),
-                MmioAccess::Read => self.mmio_read(event, mmio.gpa, so_far(machine)),
-                MmioAccess::ReadUnsatisfied | MmioAccess::Unknown(_) => {}
+                MmioAccess::Write => {
+                    self.tally.saw(MMIO);
+                    self.access(event, MMIO, key(mmio.gpa, true), so_far(machine));
+                }
+                MmioAccess::Read => {
+                    self.tally.saw(MMIO);
+                    self.mmio_read(event, mmio.gpa, so_far(machine));
+                }
+                MmioAccess::ReadUnsatisfied => self.tally.saw_unsatisfied(),
+                MmioAccess::Unknown(_) => self.tally.saw(MMIO),
             },
             _ => {}
         }
@@ -520,10 +535,7 @@ impl Exits {
     ) -> ExitsReport {
         let mut out: Vec<ExitRow> = Vec::new();
         let mut index = FxHashMap::default();
-        let alone = |row: &rows::CountedRow| {
-            let write = matches!(row.key, Key::Access { write: true, .. });
-            row.alone > 0 && self.shows_alone(table, write)
-        };
+        let alone = |row: &rows::CountedRow| self.is_shown_alone(table, row);
         let counts = |row: &&rows::CountedRow| row.stats.count() > 0 || alone(row);
         for row in rows.rows.iter().filter(counts) {
             let place = places.get(&self.groups.tid(row.group));

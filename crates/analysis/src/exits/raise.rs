@@ -62,6 +62,7 @@ impl Exits {
                 exits: untimed.clock_back,
             });
         }
+        self.raise_left_out(doubts);
         let tables = self.tables.iter().map(|rows| rows.rows.len());
         if let Some(rows) = tables.chain([self.of_exits.most_rows()]).max()
             && rows >= self.tables[VMEXIT].most

@@ -206,6 +206,7 @@ impl Study {
             machine: &self.machines[0].machine,
             counts: &self.machines[0].counts,
             activity: &self.machines[0].activity,
+            latest_ns: self.machines[0].latest_ns,
             window: &self.window,
             left_out: &self.left_out,
         }
@@ -218,6 +219,7 @@ impl Study {
             machine: &followed.machine,
             counts: &followed.counts,
             activity: &followed.activity,
+            latest_ns: followed.latest_ns,
             window: &self.window,
             left_out: &self.left_out,
         })
@@ -282,6 +284,7 @@ impl Study {
                 machine: &followed.machine,
                 counts: &followed.counts,
                 activity: &followed.activity,
+                latest_ns: followed.latest_ns,
                 window,
                 left_out,
             };
@@ -371,6 +374,7 @@ impl Study {
         let (Some(kind), Some(followed)) = (kind, followed) else {
             return;
         };
+        followed.latest_ns = Some(event.time);
         let mut round = Round {
             members: &mut self.members,
             followed,

@@ -282,7 +282,7 @@ mod tests {
         }
         let read: Vec<u64> = read.iter().map(|one| one.time_ns).collect();
         assert_eq!(read, (22..29).collect::<Vec<u64>>());
-        assert_eq!(pieces, 4);
+        assert_eq!(pieces, 3);
     }
 
     #[test]
