@@ -285,15 +285,20 @@ impl Diagnosis {
 }
 
 /// Says of findings that recording may have caused part of them. It stands above them, but for what is severer and
-/// likely: who recorded a guest that hardly runs asks for that first.
+/// likely: who recorded a slow guest asks for that first.
 fn disturbed(findings: &mut Vec<Finding>) {
     let disturbs = |one: &Finding| one.precedence == Precedence::Disturbing;
     let Some(at) = findings.iter().position(disturbs) else {
         return;
     };
     let mut recording = findings.remove(at);
-    let severer = |one: &&Finding| one.severity() > recording.severity() && one.is_likely();
-    let above = findings.iter().skip(at).take_while(severer).count();
+    let severer = |one: &Finding| one.severity() > recording.severity() && one.is_likely();
+    // They go up past what costs more and is less sure: that may be the recorder's doing.
+    let rest = findings.split_off(at);
+    let (severer, rest): (Vec<Finding>, Vec<Finding>) = rest.into_iter().partition(severer);
+    let above = severer.len();
+    findings.extend(severer);
+    findings.extend(rest);
     for (other, below) in findings.iter_mut().skip(at).zip(0..) {
         // What has no cost is no matter of time.
         let same = |name: &String| recording.inputs.contains(name);
@@ -352,6 +357,11 @@ mod tests {
         assert_eq!(
             order(&[(300, 0.4)]),
             ["tracing-disturbs", "timer-port-exits"]
+        );
+        // What costs more and is not likely does not keep the recorder above what is severer and likely.
+        assert_eq!(
+            order(&[(600, 0.5), (300, 0.9)]),
+            ["timer-port-exits", "tracing-disturbs", "timer-port-exits"]
         );
         assert_eq!(order(&[]), ["tracing-disturbs"]);
     }
