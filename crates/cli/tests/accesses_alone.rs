@@ -121,8 +121,8 @@ fn accesses_that_have_no_row_are_counted() {
     let entry = format!("kvm_entry: vcpu 0, {rip}");
     let read = "kvm_mmio: mmio read len 4 gpa 0xfebc0010 val 0x1".to_owned();
     let out = "kvm_pio: pio_write at 0x70 size 1 count 1 val 0x1".to_owned();
-    // The second read has no exit before it; of the two writes of a port one stands before the other; the last write has
-    // no entry behind it.
+    // The second read has no exit before it; of the two writes of a port one stands before the other; the last write
+    // has no entry behind it.
     let events = [
         &entry, &exit, &read, &entry, &read, &entry, &exit, &read, &entry, &exit, &out, &out,
         &entry, &exit, &out,

@@ -298,8 +298,8 @@ doubt_list! {
     /// Accesses to ports, memory and registers that are in no row of their table.
     AccessesLeftOut { accesses: String } = "accesses-left-out", Note, [Exits]
         => format!(
-            "In no row of a table of accesses, as with perf: {accesses}. Another access came before the vCPU entered its \
-             guest, no entry followed, or no exit came before."
+            "In no row of a table of accesses, as with perf: {accesses}. Another access came before the vCPU entered \
+             its guest, no entry followed, or no exit came before."
         );
     /// Exits of which the recording does not say which thread made them.
     ExitsWithoutThread { exits: u64 } = "exits-without-thread", Warning, [Exits]

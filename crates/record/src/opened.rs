@@ -461,8 +461,8 @@ fn of_tracepoint(wanted: &PlannedEvent, tracepoint: &Tracepoint, threads: &[i32]
     }
 }
 
-/// Returns the bytes of each CPU's ring. Where programs write too, the memory that is to keep the last seconds is shared:
-/// half of it is theirs.
+/// Returns the bytes of each CPU's ring. Where programs write too, half of the memory that is to keep the last seconds
+/// is theirs.
 fn own_ring(plan: &RecordPlan, cpus: usize, with_programs: bool) -> usize {
     let whole = plan.ring(cpus, machine::memory_kib());
     match with_programs && plan.flight && !plan.ring_exact {

@@ -5,8 +5,8 @@
 //! gives itself its own name again, so that the kernel records the time on the events' clock; pauses the rings; reads
 //! each from its head to the last whole record, without the oldest 64 KiB, which a record under way may still
 //! overwrite; and writes the time that all rings hold, oldest first, in rounds of about a MiB. What was asked for and
-//! what each ring held is in our own feature section, of which `source/src/kept.rs` makes a warning. What programs in the
-//! kernel write is held and written the same way (`compact/held.rs`).
+//! what each ring held is in our own feature section, of which `source/src/kept.rs` makes a warning. What programs in
+//! the kernel write is held and written the same way (`compact/held.rs`).
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -102,6 +102,37 @@ struct KeptSection {
 }
 
 impl KeptSection {
+    /// Finds the CPUs whose rings, or slots that programs write into, hold less than was asked for, and takes the time
+    /// that all of them hold.
+    fn shorten(
+        &mut self,
+        rings: &[(u32, PausedRing<'_>)],
+        slots: Option<&HeldSlots<'_>>,
+        times: &TimeOffsets,
+    ) {
+        let (asked_since_ns, until_ns) = (self.since_ns, self.until_ns);
+        for (cpu, ring) in rings {
+            if let Some(since_ns) = times.short(ring, asked_since_ns, until_ns) {
+                self.is_short(ShortRing {
+                    cpu: *cpu,
+                    since_ns,
+                    ring_bytes: ring.size(),
+                });
+            }
+        }
+        let of_programs = slots.into_iter().flat_map(|one| one.short(asked_since_ns));
+        for (cpu, since_ns, ring_bytes) in of_programs {
+            self.is_short(ShortRing {
+                cpu,
+                since_ns: since_ns.min(until_ns),
+                ring_bytes,
+            });
+        }
+        // Before the latest of them one CPU would be missing among others, and what its threads did would be wrong.
+        let latest = self.short.iter().map(|one| one.since_ns).max();
+        self.since_ns = latest.map_or(asked_since_ns, |latest| latest.max(asked_since_ns));
+    }
+
     /// A CPU's ring holds less than was asked for. Of what programs write and what perf does the one counts that holds
     /// less.
     fn is_short(&mut self, ring: ShortRing) {
@@ -209,28 +240,7 @@ impl Overwriting {
             until_ns,
             short: Vec::new(),
         };
-        for (cpu, ring) in &rings {
-            if let Some(since_ns) = times.short(ring, kept.since_ns, until_ns) {
-                kept.is_short(ShortRing {
-                    cpu: *cpu,
-                    since_ns,
-                    ring_bytes: ring.size(),
-                });
-            }
-        }
-        let asked_since_ns = kept.since_ns;
-        let of_programs = slots.iter().flat_map(|one| one.short(asked_since_ns));
-        let of_programs: Vec<_> = of_programs.collect();
-        for (cpu, since_ns, ring_bytes) in of_programs {
-            kept.is_short(ShortRing {
-                cpu,
-                since_ns: since_ns.min(until_ns),
-                ring_bytes,
-            });
-        }
-        // Before the latest of them one CPU would be missing among others, and what its threads did would be wrong.
-        let latest = kept.short.iter().map(|one| one.since_ns).max();
-        kept.since_ns = latest.map_or(kept.since_ns, |latest| latest.max(kept.since_ns));
+        kept.shorten(&rings, slots.as_ref(), &times);
         let mut bytes = 0;
         // Who is given a name within this time has another one before.
         let mut named = BTreeSet::new();

@@ -31,8 +31,8 @@ pub struct OverwritingRecorder<'a> {
 }
 
 impl<'a> OverwritingRecorder<'a> {
-    /// Begins. `woken` has something to read when something may have changed: a signal came, or the command ended; `clock`
-    /// says what time it is in the kernel's log, where this thread could open it.
+    /// Begins. `woken` has something to read when something may have changed: a signal came, or the command ended.
+    /// `clock` says what time it is in the kernel's log, where this thread could open it.
     ///
     /// # Errors
     ///

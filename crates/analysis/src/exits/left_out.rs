@@ -1,5 +1,6 @@
-//! Accesses that are in no row of their table, since they have no time: as with perf, each table times them from the access
-//! to the entry behind it (reads of memory from the exit to the value), and one that another one follows before has none.
+//! Accesses that are in no row of their table, since they have no time: as with perf, each table times them from the
+//! access to the entry behind it (reads of memory from the exit to the value), and one that another one follows before
+//! that has none.
 
 use doubts::{DoubtKind, Doubts};
 use event::{Data, Kind};

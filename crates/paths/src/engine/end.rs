@@ -120,8 +120,8 @@ impl Paths {
         self.release(at);
     }
 
-    /// Adds an instance to the sums, and to the list where there is one. What it had is found out only here: others need
-    /// no traits.
+    /// Adds an instance to the sums, and to the list where there is one. What it had is found out only here: others
+    /// need no traits.
     fn keep(&mut self, at: u32) {
         let mut traits = std::mem::take(&mut self.traits);
         traits.clear();

@@ -1,5 +1,5 @@
-//! What programs had written when they paused: read from its oldest event on, in pieces, so that it takes no memory of its
-//! own.
+//! What programs had written when they paused: read from its oldest event on, in pieces, so that it takes no memory of
+//! its own.
 
 use std::io;
 
@@ -61,13 +61,15 @@ impl HeldCpu {
     }
 }
 
-impl<'c> HeldSlots<'c> {
-    /// Returns those of CPUs, each with its oldest slot.
-    pub(super) fn of(
-        compact: &'c mut OpenCompact,
-        cursors: Vec<(u32, SlotCursor)>,
-        names: ThreadNames,
-    ) -> HeldSlots<'c> {
+impl OpenCompact {
+    /// Lets programs write nothing for a while, and returns what slots have. They go on with [`HeldSlots::resume`], or
+    /// when that is dropped.
+    ///
+    /// # Errors
+    ///
+    /// Those of bpf(2).
+    pub(crate) fn hold(&mut self) -> io::Result<HeldSlots<'_>> {
+        let cursors = self.pause()?;
         let cpus = cursors.into_iter().map(|(cpu, cursor)| HeldCpu {
             cpu,
             cursor,
@@ -76,14 +78,16 @@ impl<'c> HeldSlots<'c> {
             taken: 0,
             ended: false,
         });
-        HeldSlots {
+        Ok(HeldSlots {
             cpus: cpus.collect(),
-            compact,
-            names,
+            compact: self,
+            names: OpenCompact::no_names(),
             resumed: false,
-        }
+        })
     }
+}
 
+impl HeldSlots<'_> {
     /// Returns the CPUs whose slots do not reach back to a time: since when they have everything, and their bytes.
     pub(crate) fn short(&self, since_ns: u64) -> impl Iterator<Item = (u32, u64, usize)> {
         self.cpus

@@ -5,7 +5,6 @@ use rings::{EventSource, RingAttr, SharedWords};
 use tracefmt::{Abi, EventFormat};
 
 use super::expanded_record::ExpandedRecord;
-use super::held::HeldSlots;
 use super::kinds::{ALL, AttachPoint, CompactKind, KINDS};
 use super::loaded::{CompactPrograms, ProgramState, TakenSlots};
 use super::reduced_format;
@@ -111,7 +110,7 @@ fn kind_of(event: &PlannedEvent) -> Option<&'static CompactKind> {
 impl OpenCompact {
     /// Loads and attaches programs for those of the events that they know, with as much memory as rings of so many
     /// bytes would take. They record nothing yet. The others are perf's. `flight` says that slots are read only when
-    /// somebody asks for what they have ([`OpenCompact::hold`]).
+    /// somebody asks for what they have.
     ///
     /// # Errors
     ///
@@ -173,7 +172,7 @@ impl OpenCompact {
             cpus: on_line.iter().map(CompactCpu::of).collect(),
             events,
             of_kind,
-            names: ThreadNames::new(found_thread),
+            names: OpenCompact::no_names(),
             flight,
         })
     }
@@ -249,13 +248,8 @@ impl OpenCompact {
         })
     }
 
-    /// Lets programs write nothing for a while, and returns what slots have. They go on with [`HeldSlots::resume`], or
-    /// when that is dropped.
-    ///
-    /// # Errors
-    ///
-    /// Those of bpf(2).
-    pub(crate) fn hold(&mut self) -> std::io::Result<HeldSlots<'_>> {
+    /// Lets programs write nothing for a while. Returns each CPU with the oldest of its slots.
+    pub(super) fn pause(&mut self) -> std::io::Result<Vec<(u32, SlotCursor)>> {
         let paused = self.programs.record(ProgramState::Paused);
         paused.map_err(std::io::Error::other)?;
         let taken = self.programs.taken();
@@ -263,9 +257,12 @@ impl OpenCompact {
             let taken = taken.get(own.cpu as usize).map_or(0, TakenSlots::slots);
             (own.cpu, SlotCursor::of_oldest(taken, self.slots))
         });
-        let names = ThreadNames::new(found_thread);
-        let cursors = cpus.collect();
-        Ok(HeldSlots::of(self, cursors, names))
+        Ok(cpus.collect())
+    }
+
+    /// Returns names of threads of which nothing is known yet.
+    pub(super) fn no_names() -> ThreadNames {
+        ThreadNames::new(found_thread)
     }
 
     /// Lets programs write again.

@@ -141,8 +141,8 @@ pub(crate) struct RecordArgs {
 
     /// Let programs in the kernel (BPF) write the scheduler's and KVM's events as records of 24 bytes, which become
     /// perf's when they are read: who makes the events pays a sixth to a third, and the recorder more. Times are those
-    /// of CLOCK_MONOTONIC. --keep does it by itself where the kernel takes the programs, and neither a VM nor threads or
-    /// CPUs are chosen.
+    /// of CLOCK_MONOTONIC. --keep does it by itself where the kernel takes the programs and no VM, threads or CPUs are
+    /// chosen.
     #[arg(long, conflicts_with_all = ["vm", "pid", "tid", "cpu", "pair", "agent", "counters"])]
     pub compact: bool,
 
