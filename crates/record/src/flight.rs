@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::RecordError;
-use crate::clock::ClockSource;
 use crate::file::{Features, FileEvent, PerfFile, ROUND, in_memory};
 use crate::live::LiveRecording;
 use crate::opened::OpenedEvents;
@@ -187,10 +186,5 @@ impl Flight {
         self.live.stop()?;
         self.live.drain(&mut Vec::new());
         self.live.summary()
-    }
-
-    /// Returns which clock its events have.
-    pub fn clock(&self) -> ClockSource {
-        self.live.opened.clock()
     }
 }

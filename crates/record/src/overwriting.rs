@@ -212,7 +212,7 @@ impl Overwriting {
         // Asked for behind that record: what was read before takes its time, and by an older answer what happened at
         // the very beginning would seem to lie before it.
         let now = now();
-        let clock = self.clock();
+        let clock = self.live.opened.clock();
         let opened = &mut self.live.opened;
         let mut rings = Vec::new();
         for one in &mut opened.rings {
@@ -297,11 +297,6 @@ impl Overwriting {
     /// [`RecordError::Wait`].
     pub fn so_far(&self) -> Result<RecordSummary, RecordError> {
         self.live.summary()
-    }
-
-    /// Returns which clock its events have.
-    pub fn clock(&self) -> ClockSource {
-        self.live.opened.clock()
     }
 
     /// Stops the events, and returns how often each was counted.

@@ -13,6 +13,8 @@ use rustix::thread::{
 pub struct KeptPrivileges {
     /// Probes are to be removed: a file of tracefs is written.
     pub probes: bool,
+    /// Programs in the kernel are to be started, paused and asked.
+    pub programs: bool,
     /// Events are to be opened again and again.
     pub windows: bool,
     /// Folders are to be made, maybe where they belong to another user.
@@ -35,7 +37,11 @@ pub fn give_away(later: KeptPrivileges) -> Option<String> {
     // Before Linux 5.8 root's own.
     let has_perfmon = capability_is_in_bounding_set(CapabilitySet::PERFMON) == Ok(true);
     keep.set(CapabilitySet::PERFMON, later.windows);
-    keep.set(CapabilitySet::SYS_ADMIN, later.windows && !has_perfmon);
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let of_programs = later.programs && bpf_asks_each_time(&release);
+    keep.set(CapabilitySet::BPF, of_programs);
+    let old = (later.windows || of_programs) && !has_perfmon;
+    keep.set(CapabilitySet::SYS_ADMIN, old);
     let given = capabilities(None).and_then(|has| {
         let sets = CapabilitySets {
             effective: has.effective & keep,
@@ -46,6 +52,17 @@ pub fn give_away(later: KeptPrivileges) -> Option<String> {
     });
     let why = given.err();
     why.map(|error| format!("capabilities cannot be given away: {error}"))
+}
+
+/// Returns whether a kernel of this release looks at CAP_BPF at each call of bpf(2) where
+/// kernel.unprivileged_bpf_disabled is set, and not only where something is made: before 5.19 (commit c8644cd0efe7).
+fn bpf_asks_each_time(release: &str) -> bool {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit());
+    let mut number = || numbers.next().and_then(|number| number.parse::<u32>().ok());
+    match (number(), number()) {
+        (Some(major), Some(minor)) => (major, minor) < (5, 19),
+        _ => true,
+    }
 }
 
 /// Becomes another user for good, where this is root and that is not, and gives all capabilities away. From then on no
@@ -72,4 +89,19 @@ pub fn give_away_all((user, group): (u32, u32)) -> io::Result<()> {
     set_capabilities(None, none)?;
     set_no_new_privs(true)?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernels_before_5_19_ask_each_time() {
+        for release in ["5.10.0-30-amd64", "5.15.0-91-generic", "4.19.1", "odd"] {
+            assert!(bpf_asks_each_time(release), "{release}");
+        }
+        for release in ["5.19.0", "6.1.0-57-arm64", "6.18.44-fc-v782"] {
+            assert!(!bpf_asks_each_time(release), "{release}");
+        }
+    }
 }

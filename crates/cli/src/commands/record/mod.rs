@@ -164,6 +164,7 @@ impl ReadyRecording {
         let before = recording::before(&tracefs, &opened, cost, &this_program())?;
         let later = KeptPrivileges {
             probes: !probes.is_empty(),
+            programs: opened.has_programs(),
             windows,
             folders: args.keep.is_some(),
             mappings: args.keep.is_some() && opened.has_chains(),

@@ -93,6 +93,7 @@ fn watched(
     let clock = EventClock::open(ClockSource::Local).ok();
     let mut also = CapabilitySet::DAC_OVERRIDE;
     also.set(CapabilitySet::SYS_PTRACE, ready.later.mappings);
+    also.set(CapabilitySet::BPF, ready.later.programs);
     counter.give_away(also);
     let keep = KeepLimit {
         time: args.keep + args.after,
