@@ -225,10 +225,7 @@ impl OpenCompact {
         let kinds = self.slots_of_kinds();
         let slots_of = |kind: u8| kinds.get(usize::from(kind)).copied().unwrap_or(0);
         for own in &mut self.cpus {
-            let slots = CpuSlots {
-                words: &self.words,
-                first: own.cpu as usize * self.slots * SLOT_WORDS,
-            };
+            let slots = CpuSlots::of(&self.words, own.cpu, self.slots);
             own.waiting.drain(..own.taken);
             own.taken = 0;
             own.cursor
@@ -279,10 +276,7 @@ impl OpenCompact {
     ) -> bool {
         let kinds = self.slots_of_kinds();
         let slots_of = |kind: u8| kinds.get(usize::from(kind)).copied().unwrap_or(0);
-        let slots = CpuSlots {
-            words: &self.words,
-            first: cpu as usize * self.slots * SLOT_WORDS,
-        };
+        let slots = CpuSlots::of(&self.words, cpu, self.slots);
         cursor.read_some(&slots, self.slots, &slots_of, out, PIECE)
     }
 

@@ -30,8 +30,18 @@ pub(super) trait SlotWords {
 /// The slots of a CPU among those of all.
 #[derive(Debug)]
 pub(super) struct CpuSlots<'w> {
-    pub words: &'w SharedWords,
-    pub first: usize,
+    words: &'w SharedWords,
+    first: usize,
+}
+
+impl<'w> CpuSlots<'w> {
+    /// Returns those of a CPU, of which each has so many.
+    pub(super) fn of(words: &'w SharedWords, cpu: u32, count: usize) -> CpuSlots<'w> {
+        CpuSlots {
+            words,
+            first: cpu as usize * count * SLOT_WORDS,
+        }
+    }
 }
 
 impl SlotWords for CpuSlots<'_> {
