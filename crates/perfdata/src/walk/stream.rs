@@ -8,7 +8,7 @@ use crate::compressed::ZstdStream;
 use crate::record::{HEADER, PerfRecordHeader, kind};
 
 /// Decompressed bytes held back for the merge before it is forced on.
-const MAX_HELD: usize = 48 << 20;
+const MAX_HELD: usize = 256 << 20;
 /// Decompressed bytes gathered before they are looked at.
 const CHUNK: usize = 256 << 10;
 
