@@ -49,6 +49,9 @@ _trapline() {
             trapline,flame)
                 cmd="trapline__subcmd__flame"
                 ;;
+            trapline,fleet)
+                cmd="trapline__subcmd__fleet"
+                ;;
             trapline,help)
                 cmd="trapline__subcmd__help"
                 ;;
@@ -81,6 +84,9 @@ _trapline() {
                 ;;
             trapline,sched)
                 cmd="trapline__subcmd__sched"
+                ;;
+            trapline,sql)
+                cmd="trapline__subcmd__sql"
                 ;;
             trapline,top)
                 cmd="trapline__subcmd__top"
@@ -184,6 +190,9 @@ _trapline() {
             trapline__subcmd__help,flame)
                 cmd="trapline__subcmd__help__subcmd__flame"
                 ;;
+            trapline__subcmd__help,fleet)
+                cmd="trapline__subcmd__help__subcmd__fleet"
+                ;;
             trapline__subcmd__help,help)
                 cmd="trapline__subcmd__help__subcmd__help"
                 ;;
@@ -216,6 +225,9 @@ _trapline() {
                 ;;
             trapline__subcmd__help,sched)
                 cmd="trapline__subcmd__help__subcmd__sched"
+                ;;
+            trapline__subcmd__help,sql)
+                cmd="trapline__subcmd__help__subcmd__sql"
                 ;;
             trapline__subcmd__help,top)
                 cmd="trapline__subcmd__help__subcmd__top"
@@ -263,7 +275,7 @@ _trapline() {
 
     case "${cmd}" in
         trapline)
-            opts="-h -V --color --strict --sandbox --help --version why report diagnose compare rules info events exits explain vcpus irqs virtqueues counters paths flame sched record agent overhead bench export top watch redact salvage facts help"
+            opts="-h -V --color --strict --sandbox --help --version why report diagnose compare rules info events exits explain vcpus irqs virtqueues counters paths flame sched record agent overhead bench export sql fleet top watch redact salvage facts help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1609,7 +1621,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__export)
-            opts="-i -o -h --input --guest --output --as --table --path --mtree --format --json --csv --formats --facts --spool-limit --max-memory --threads --pid --vm --vcpu --cpu --time --color --strict --sandbox --help"
+            opts="-i -o -h --input --guest --output --as --table --path --mtree --detail --host --day --label --mask --format --json --csv --formats --facts --spool-limit --max-memory --threads --pid --vm --vcpu --cpu --time --color --strict --sandbox --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1636,7 +1648,7 @@ _trapline() {
                     return 0
                     ;;
                 --as)
-                    COMPREPLY=($(compgen -W "pftrace csv md json ctf" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pftrace csv md json ctf parquet" -- "${cur}"))
                     return 0
                     ;;
                 --table)
@@ -1648,6 +1660,22 @@ _trapline() {
                     return 0
                     ;;
                 --mtree)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --host)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --day)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --label)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --mask)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1890,8 +1918,46 @@ _trapline() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        trapline__subcmd__fleet)
+            opts="-h --day --since --peers --format --json --csv --color --strict --sandbox --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --day)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --since)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --peers)
+                    COMPREPLY=($(compgen -W "role cpu_model kernel arch cpus" -- "${cur}"))
+                    return 0
+                    ;;
+                --format)
+                    COMPREPLY=($(compgen -W "table json csv" -- "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --sandbox)
+                    COMPREPLY=($(compgen -W "auto required show off" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         trapline__subcmd__help)
-            opts="why report diagnose compare rules info events exits explain vcpus irqs virtqueues counters paths flame sched record agent overhead bench export top watch redact salvage facts help"
+            opts="why report diagnose compare rules info events exits explain vcpus irqs virtqueues counters paths flame sched record agent overhead bench export sql fleet top watch redact salvage facts help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2170,6 +2236,20 @@ _trapline() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        trapline__subcmd__help__subcmd__fleet)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         trapline__subcmd__help__subcmd__help)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -2311,6 +2391,20 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__help__subcmd__sched)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        trapline__subcmd__help__subcmd__sql)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -3117,6 +3211,64 @@ _trapline() {
                     ;;
                 --time)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --sandbox)
+                    COMPREPLY=($(compgen -W "auto required show off" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        trapline__subcmd__sql)
+            opts="-f -h --file --question --day --before --tables --limit --memory --threads --format --json --csv --color --strict --sandbox --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -f)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --question)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --day)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --before)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --limit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --memory)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --threads)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --format)
+                    COMPREPLY=($(compgen -W "table json csv" -- "${cur}"))
                     return 0
                     ;;
                 --color)

@@ -19,7 +19,7 @@ fn used<'r>(reports: impl IntoIterator<Item = &'r ExitsReport>) -> Vec<UsedAddre
         };
         for row in &report.rows {
             let Some(address) = row.address else { continue };
-            let of = (row.vm_pid, row.vm_name.as_deref());
+            let of = (row.vm_pid, row.vm.as_deref());
             if *vm.get_or_insert(of) != of {
                 return Vec::new();
             }

@@ -395,6 +395,7 @@ fn exit(row: &KvmRow, table: ExitTable, isa: Option<Isa>) -> ExitRow {
         write: access.is_some_and(|(_, write)| write),
         waiting: reason.is_some_and(ExitReason::is_waiting),
         vm_pid: None,
+        vm: None,
         vm_name: None,
         vcpu: None,
         tids: Vec::new(),

@@ -42,7 +42,7 @@ const FLOORS: &[&[&str]] = &[
     &["rules"],
     &["compare", "session", "counts"],
     &["render", "live"],
-    &["report", "export"],
+    &["report", "export", "store"],
     &["cli"],
     // They are for tests alone, so nobody may use them.
     &["testguest", "fixtures"],

@@ -82,6 +82,8 @@ mod sandbox;
 mod sched_waits;
 mod schemas;
 mod screen;
+mod sql;
+mod store;
 mod system_registers;
 mod terminal_tables;
 mod tickets;

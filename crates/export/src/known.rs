@@ -20,7 +20,7 @@ pub struct VcpuName {
     pub vm: Option<usize>,
     /// Process of its VM, if known.
     pub vm_pid: Option<i32>,
-    /// What its VM is called ([`model::vm_names`]), if it is known.
+    /// The name that its VM has, if it is known.
     pub vm_name: Option<Arc<str>>,
     /// Its number in the VM; 0 where that is not known.
     pub number: u32,
@@ -52,6 +52,8 @@ impl<'k> FirstWalk<'k> {
         let vms = machine.vms();
         let vm_names = model::vm_names(&vms);
         let vm_names: Vec<Arc<str>> = vm_names.into_iter().map(Arc::from).collect();
+        let own_names = vms.iter().map(|vm| vm.name.as_deref().map(Arc::from));
+        let own_names: Vec<Option<Arc<str>>> = own_names.collect();
         let mut places: FxHashMap<u32, (usize, u32)> = FxHashMap::default();
         for (at, vm) in vms.iter().enumerate() {
             for vcpu in &vm.vcpus {
@@ -67,7 +69,7 @@ impl<'k> FirstWalk<'k> {
                 tid: vcpu.tid,
                 vm,
                 vm_pid: vm.and_then(|vm| vms.get(vm)).and_then(|vm| vm.pid),
-                vm_name: vm.and_then(|vm| vm_names.get(vm)).cloned(),
+                vm_name: vm.and_then(|vm| own_names.get(vm)?.clone()),
                 number: place.map_or(0, |(_, number)| number),
                 left_out: is_left_out(walked.left_out, vcpu.tid),
             });

@@ -12,11 +12,13 @@ Nothing is written here: what was made waits in [`ExportFile::made`], to be take
 
 mod ctf;
 mod known;
+mod lines;
 pub mod markdown;
 mod perfetto;
 mod pprof;
 mod proto;
 mod rows;
+mod stored;
 mod tap;
 mod walk;
 
@@ -25,5 +27,6 @@ pub use known::{FirstWalk, VcpuName};
 pub use perfetto::{Perfetto, TraceMachine};
 pub use pprof::PprofProfile;
 pub use rows::{ExitRows, InstanceRows, SpanRows};
+pub use stored::{StoredCellTaker, StoredDetail};
 pub use tap::{ExportWish, Tap};
 pub use walk::{ExportFile, ExportSources, ExportWalk, ExportedThing, Scene};

@@ -2,24 +2,15 @@
 
 use std::sync::Arc;
 
-use analysis::NamedContext;
-use model::{GuestAccess, Span};
+use model::GuestAccess;
 use render::ClockUnit;
-use render::exit_list::{self, ExitLine};
+use render::exit_list;
 use render::paths_instance::Instances;
-use render::spans::{self, SpanHolder, SpanLine, SpanVcpu};
+use render::spans;
 
-use crate::known::{Devices, FirstWalk, VcpuName};
+use crate::known::{Devices, FirstWalk};
+use crate::lines::LineMaker;
 use crate::walk::{ExportFile, ExportedThing, Scene};
-
-fn vcpu(name: &VcpuName) -> SpanVcpu {
-    SpanVcpu {
-        vm_pid: name.vm_pid,
-        vm_name: name.vm_name.clone(),
-        number: name.vm.map(|_| name.number),
-        tid: name.tid,
-    }
-}
 
 /// Spans of the vCPUs' states.
 #[derive(Debug)]
@@ -27,7 +18,7 @@ pub struct SpanRows {
     made: Vec<u8>,
     line: String,
     spans: spans::Spans,
-    devices: Devices,
+    lines: LineMaker,
     /// Rows are parts of spans, in each of which the guest did one thing.
     guests: bool,
 }
@@ -48,55 +39,18 @@ impl SpanRows {
             made: spans.csv_head().into_bytes(),
             line: String::new(),
             spans,
-            devices: Devices::default(),
+            lines: LineMaker::default(),
             guests,
         }
-    }
-
-    fn row(
-        &mut self,
-        name: &VcpuName,
-        span: &Span,
-        guest: Option<NamedContext>,
-        scene: &Scene<'_>,
-    ) {
-        let behind = span.behind.and_then(|slot| {
-            let (tid, thread) = scene.machine.threads().at(slot)?;
-            Some(SpanHolder {
-                tid,
-                comm: thread.comm.clone(),
-            })
-        });
-        let access = self.devices.of(&span.cause, scene.known);
-        let line = SpanLine {
-            vcpu: vcpu(name),
-            state: scene.known.state(span),
-            start: span.start,
-            end: span.end,
-            cpu: (span.cpu >= 0).then_some(span.cpu),
-            reason: span.cause.reason,
-            access: access.map(|access| access.key.clone()),
-            device: access.and_then(|access| access.device.clone()),
-            behind,
-            guest,
-        };
-        self.line.clear();
-        self.spans.put_csv(&line, &mut self.line);
-        self.made.extend_from_slice(self.line.as_bytes());
     }
 }
 
 impl ExportFile for SpanRows {
     fn take(&mut self, found: &ExportedThing<'_>, scene: &Scene<'_>) {
-        match found {
-            ExportedThing::Span { vcpu, span } if !self.guests => self.row(vcpu, span, None, scene),
-            ExportedThing::Guest { vcpu, part } if self.guests => {
-                let reported = scene.known.guest_reported(vcpu.tid);
-                let tasks = scene.guests.filter(|_| reported);
-                let guest = tasks.map(|tasks| tasks.who(vcpu.tid, part.doing));
-                self.row(vcpu, &part.span, guest, scene);
-            }
-            _ => {}
+        if let Some(line) = self.lines.span(found, self.guests, scene) {
+            self.line.clear();
+            self.spans.put_csv(&line, &mut self.line);
+            self.made.extend_from_slice(self.line.as_bytes());
         }
     }
 
@@ -115,8 +69,7 @@ pub struct ExitRows {
     made: Vec<u8>,
     line: String,
     exits: exit_list::ExitList,
-    devices: Devices,
-    causes: ExitAccesses,
+    lines: LineMaker,
 }
 
 impl ExitRows {
@@ -127,47 +80,18 @@ impl ExitRows {
             made: exits.csv_head().into_bytes(),
             line: String::new(),
             exits,
-            devices: Devices::default(),
-            causes: ExitAccesses::default(),
+            lines: LineMaker::default(),
         }
     }
 }
 
 impl ExportFile for ExitRows {
     fn take(&mut self, found: &ExportedThing<'_>, scene: &Scene<'_>) {
-        let (name, exit) = match found {
-            ExportedThing::Span { span, .. } => return self.causes.note(span),
-            ExportedThing::Exit {
-                vcpu: Some((number, name)),
-                exit,
-            } => ((*number, *name), exit),
-            _ => return,
-        };
-        let (number, name) = name;
-        let seen = scene.known.seen();
-        let waiting = exit.reason.is_waiting();
-        let of_waiting = if waiting {
-            exit.times.get(model::State::Kernel)
-        } else {
-            0
-        };
-        let cause = self.causes.of(number, exit);
-        let access = self.devices.of(&cause, scene.known);
-        let line = ExitLine {
-            vcpu: vcpu(name),
-            start: exit.start,
-            end: exit.end,
-            cpu: (exit.cpu >= 0).then_some(exit.cpu),
-            reason: exit.reason,
-            access: access.map(|access| access.key.clone()),
-            device: access.and_then(|access| access.device.clone()),
-            user: seen.userspace_exits.then_some(exit.user),
-            times: seen.settle(&exit.times, of_waiting),
-            unknowable: scene.known.unknowable().clone(),
-        };
-        self.line.clear();
-        self.exits.put_csv(&line, &mut self.line);
-        self.made.extend_from_slice(self.line.as_bytes());
+        if let Some(line) = self.lines.exit(found, scene) {
+            self.line.clear();
+            self.exits.put_csv(&line, &mut self.line);
+            self.made.extend_from_slice(self.line.as_bytes());
+        }
     }
 
     fn finish(&mut self) -> Vec<String> {
@@ -176,36 +100,6 @@ impl ExportFile for ExitRows {
 
     fn made(&mut self) -> &mut Vec<u8> {
         &mut self.made
-    }
-}
-
-/// Which access made the exit of each vCPU that is under way: its spans say so.
-#[derive(Debug, Default)]
-pub(crate) struct ExitAccesses(Vec<(u64, Option<GuestAccess>)>);
-
-impl ExitAccesses {
-    /// Notes what a span says.
-    pub(crate) fn note(&mut self, span: &Span) {
-        let at = span.vcpu as usize;
-        if self.0.len() <= at {
-            self.0.resize(at + 1, (0, None));
-        }
-        if span.cause.reason.is_some()
-            && let Some(last) = self.0.get_mut(at)
-        {
-            *last = (span.end, span.cause.access);
-        }
-    }
-
-    /// Returns why a vCPU left its guest.
-    pub(crate) fn of(&self, vcpu: u32, exit: &analysis::SingleExit) -> model::Cause {
-        let last = self.0.get(vcpu as usize);
-        // The last span of the exit ends with it.
-        let last = last.filter(|(end, _)| *end > exit.start && *end <= exit.end);
-        model::Cause {
-            reason: Some(exit.reason),
-            access: last.and_then(|(_, access)| *access),
-        }
     }
 }
 

@@ -106,6 +106,11 @@ pub trait ExportFile {
 
     /// Returns the bytes that were made and not taken yet. Whoever writes them clears them.
     fn made(&mut self) -> &mut Vec<u8>;
+
+    /// Returns whether it takes no more, so that the walk may end.
+    fn has_ended(&self) -> bool {
+        false
+    }
 }
 
 /// The analyses from which a walk takes single things, each as far as it is wanted.
@@ -313,6 +318,9 @@ impl Sink for ExportWalk<'_> {
         self.hand_out();
         if self.into.made().len() >= WAITING {
             (self.write)(self.into.made())?;
+        }
+        if self.into.has_ended() {
+            return ControlFlow::Break(());
         }
         flow
     }

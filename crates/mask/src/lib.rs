@@ -30,8 +30,10 @@ Masked is:
 mod form;
 mod json;
 mod key;
+mod name;
 
 use key::WordStyle;
+pub use name::NameMask;
 
 /// What stands in place of a value.
 pub const MASK: &str = "***";

@@ -64,13 +64,6 @@ pub(crate) fn columns<'r>() -> Table<'r, Exit<'r>> {
         .csv_only()
         .only_if(is_grouped, |table| {
             table
-                .column("vm", Name, |e| {
-                    vms::cell(e.row.vm_name.as_deref().unwrap_or_default(), e.row.vm_pid)
-                })
-                .text_only()
-                .heading("VM", vms::WIDTH)
-                .views(listed | SPLIT)
-                .where_known()
                 .column("vm_pid", Number, |e| e.row.vm_pid)
                 .page("VM's process")
                 .column("vcpu", Number, |e| e.row.vcpu)
@@ -123,8 +116,13 @@ pub(crate) fn columns<'r>() -> Table<'r, Exit<'r>> {
         .only_if(is_grouped, |table| {
             table
                 .column("vm_name", Name, |e| e.row.vm_name.as_deref())
+                .column("vm", Name, |e| e.row.vm.as_deref())
+                .heading("VM", vms::WIDTH)
+                .views(listed | SPLIT)
+                .where_known()
+                .show(|e, _| vms::cell(e.row.vm.as_deref().unwrap_or_default(), e.row.vm_pid))
                 .page("VM")
-                .after("vm")
+                .after("isa")
         })
         .only_if(|e| e.row.task.is_some(), task_columns)
         .only_if(|e| e.row.function.is_some(), function_columns)
@@ -263,12 +261,12 @@ fn function(function: &GuestFunction) -> String {
 }
 
 fn is_grouped(exit: &Exit<'_>) -> bool {
-    exit.row.vm_name.is_some()
+    exit.row.vm.is_some()
 }
 
 /// Whether a row is of one VM or one vCPU: the columns that say which take the room of others.
 fn is_of_vm(row: &ExitRow) -> bool {
-    row.vm_name.is_some() || row.vcpu.is_some()
+    row.vm.is_some() || row.vcpu.is_some()
 }
 
 fn is_split(exit: &Exit<'_>) -> bool {
@@ -296,7 +294,7 @@ fn narrow_key(exit: &Exit<'_>) -> String {
     }
 }
 
-fn rows<'r>(
+pub(crate) fn rows<'r>(
     isa: Option<Isa>,
     report: &'r ExitsReport,
     unknowable: &'r [Unknowable],
@@ -310,7 +308,7 @@ fn rows<'r>(
 }
 
 /// Returns what cannot be known of where rows' time went; nothing where that was not asked for.
-fn unknowable(report: &ExitsReport) -> Vec<Unknowable> {
+pub(crate) fn unknowable(report: &ExitsReport) -> Vec<Unknowable> {
     let seen = report.seen.as_ref();
     seen.map(analysis::unknowable).unwrap_or_default()
 }
@@ -421,7 +419,7 @@ pub fn table(isa: Option<Isa>, report: &ExitsReport, wide: bool, layout: Layout)
         has(|row| row.function.is_some()),
     );
     // With VMs, or names of functions, there is room for less.
-    let view = match (wide, function || task && has(|row| row.vm_name.is_some())) {
+    let view = match (wide, function || task && has(|row| row.vm.is_some())) {
         (true, _) => Views::WIDE,
         (false, true) => IN_GUESTS,
         (false, false) if task => IN_GUEST,

@@ -40,7 +40,7 @@ pub struct Head {
 
 impl Head {
     /// Returns when the first event was, in nanoseconds since 1970 in UTC, where that is known.
-    fn started_unix_ns(&self, report: &InfoReport) -> Option<u64> {
+    pub fn started_unix_ns(&self, report: &InfoReport) -> Option<u64> {
         let (offset_ns, _) = self.wall_clock.filter(|_| self.nanoseconds)?;
         report.start?.checked_add_signed(offset_ns)
     }

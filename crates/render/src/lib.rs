@@ -53,6 +53,7 @@ pub mod parts;
 pub mod paths;
 pub mod paths_instance;
 pub mod paths_order;
+mod paths_stored;
 pub mod perf_kvm;
 pub mod perf_stat;
 pub mod quality;
@@ -69,6 +70,7 @@ pub mod screen;
 pub mod shares;
 pub mod spans;
 mod speedscope;
+pub mod store;
 mod table;
 pub mod tickets;
 mod times;
@@ -80,7 +82,7 @@ pub mod walk_costs;
 
 pub use clock_unit::ClockUnit;
 pub use layout::Layout;
-pub use table::UnknownColumn;
+pub use table::{CellTaker, StoredColumn, UnknownColumn};
 
 /// Returns a name as it may stand in a line.
 fn clean(text: &str) -> String {

@@ -42,7 +42,7 @@ impl<'r> Line<'r> {
         }
     }
 
-    fn of_stage(report: &'r PathReport, stage: &'r StageReport) -> Line<'r> {
+    pub(crate) fn of_stage(report: &'r PathReport, stage: &'r StageReport) -> Line<'r> {
         Line {
             chain: stage.chain.as_deref(),
             stage: Some(stage),
@@ -57,7 +57,7 @@ const STAGES_TICKET: Views = Views::own(0);
 const ALL: Views = Views::TERMINAL.and(Views::TICKET).and(STAGES_TICKET);
 
 /// Adds columns of durations: percentiles, extremes, mean and sum.
-fn durations<'t, R: 't>(mut table: Table<'t, R>, of: fn(&R) -> &Stats) -> Table<'t, R> {
+pub(crate) fn durations<'t, R: 't>(mut table: Table<'t, R>, of: fn(&R) -> &Stats) -> Table<'t, R> {
     for (name, heading, share) in [
         ("p50_ns", "p50", 0.5),
         ("p90_ns", "p90", 0.9),

@@ -13,6 +13,7 @@ mod described;
 mod html;
 mod order;
 mod shapes;
+mod stored;
 mod views;
 
 use std::borrow::{Borrow, Cow};
@@ -28,6 +29,7 @@ pub(crate) use csv::CsvRows;
 use csv::{BorrowedText, ColumnCell, ComputedCell, CsvCell};
 pub use order::UnknownColumn;
 pub(crate) use order::reorder;
+pub use stored::{CellTaker, StoredCell, StoredColumn, StoredType};
 pub(crate) use views::Views;
 
 /// What the values of a column are.

@@ -16,7 +16,7 @@ use crate::html::Frame;
 use crate::row_doubts::{RowScope, with_doubts};
 use crate::schema::HasShape;
 use crate::shape;
-use crate::table::{Table, Unit, UnknownColumn, Views, reorder};
+use crate::table::{CellTaker, Table, Unit, UnknownColumn, Views, reorder};
 use crate::times::{self, TimesViews};
 use crate::{ClockUnit, Layout, clean, guest_tasks, json, vms};
 
@@ -32,6 +32,16 @@ impl Vcpu<'_> {
     fn known(&self, column: &str, amount: u64) -> Option<u64> {
         known_amount(self.unknowable, column, amount)
     }
+
+    fn vm_cell(&self) -> String {
+        match self.row.others {
+            0 if self.several || self.row.vm_name.is_some() => {
+                vms::cell(&self.row.vm, self.row.vm_pid)
+            }
+            0 => vms::cell("", self.row.vm_pid),
+            _ => "others".to_owned(),
+        }
+    }
 }
 
 /// Durations in place of shares.
@@ -43,14 +53,13 @@ pub(crate) fn columns<'r>() -> Table<'r, Vcpu<'r>> {
     let terminal = Views::TERMINAL | DURATIONS;
     let all = terminal | Views::TICKET;
     let table = Table::new()
-        .column("vm", Name, |v: &Vcpu<'_>| match v.row.others {
-            0 if v.several || v.row.vm_name.is_some() => vms::cell(&v.row.vm, v.row.vm_pid),
-            0 => vms::cell("", v.row.vm_pid),
-            _ => "others".to_owned(),
+        .column("vm", Name, |v: &Vcpu<'_>| {
+            (v.row.others == 0 && !v.row.vm.is_empty()).then_some(v.row.vm.as_str())
         })
-        .text_only()
+        .csv_after("wait_max_ns")
         .heading("VM", 8)
         .views(all)
+        .show(|v, _| v.vm_cell())
         .column("vm_pid", Number, |v| v.row.vm_pid)
         .page("VM's process")
         .column("vm_name", Name, |v| v.row.vm_name.as_deref())
@@ -264,6 +273,15 @@ pub fn sort(report: &mut VcpusReport, column: &str) -> Result<(), UnknownColumn>
 pub fn csv(report: &VcpusReport, clock: ClockUnit) -> String {
     let unknowable = report.unknowable();
     columns().counted_in(clock).csv(rows(report, &unknowable))
+}
+
+/// Hands out the rows, as a store keeps them.
+pub(crate) fn store(report: &VcpusReport, clock: ClockUnit, take: CellTaker<'_>) {
+    let unknowable = report.unknowable();
+    let columns = columns().counted_in(clock);
+    for row in rows(report, &unknowable) {
+        columns.store(&row, take);
+    }
 }
 
 /// Returns the table of so many vCPUs, and below it for each of them behind whom it waited and what it was in the VMM

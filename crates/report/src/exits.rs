@@ -84,7 +84,7 @@ fn guests(recording: &Recording<'_>, out: &mut PageWriter) {
     let tables = picture.guest_exits.iter();
     for report in tables.filter(|one| !one.rows.is_empty()) {
         let which = report.table.name();
-        let by = match report.rows.iter().any(|row| row.vm_name.is_some()) {
+        let by = match report.rows.iter().any(|row| row.vm.is_some()) {
             true => "vm,task",
             false => "task",
         };

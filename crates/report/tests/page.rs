@@ -32,6 +32,7 @@ fn exit(key: &str) -> ExitRow {
         write: false,
         waiting: false,
         vm_pid: None,
+        vm: None,
         vm_name: None,
         vcpu: None,
         tids: Vec::new(),

@@ -144,7 +144,7 @@ fn of_keys(case: &Case<'_>, table: ExitTable, keys: &[&str]) -> Option<Evidence>
     let mut parts = GuestParts::default();
     for row in case.picture.guest_rows(table).iter().filter(of) {
         if let Some(task) = &row.task {
-            parts.add((row.vm_name.as_deref(), task), row.stats.count());
+            parts.add((row.vm.as_deref(), task), row.stats.count());
         }
     }
     let known_parts = parts.known_parts(whole).filter(|_| whole >= FEW)?;

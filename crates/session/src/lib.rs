@@ -104,7 +104,7 @@ pub use kind::{InputKind, InputPurpose, sniff};
 pub use opened::OpenRecording;
 pub use options::{Filters, PictureOptions, SessionOptions};
 pub use path_file::{read_path, read_path_of};
-pub use picture::RecordingPicture;
+pub use picture::{PictureWalk, RecordingPicture};
 pub use question::{RecordingAnswers, RecordingQuestion, StudySink};
 pub use required::RequiredEvents;
 pub use source::{ReadActivity, ReadProgress, ReadStep};

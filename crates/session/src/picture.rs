@@ -178,22 +178,30 @@ impl Input<'_> {
     ///
     /// Fails when it is no recording, or does not have what the filters ask for.
     pub fn picture(&self, options: &PictureOptions) -> Result<RecordingPicture, Error> {
-        self.picture_of(options, &|_| Ok(GuestPairing::default()))
+        self.picture_of(options, &|_| Ok(GuestPairing::default()), |picture, _| {
+            picture
+        })
     }
 
     /// Does the same with guests, which are looked for when the recording has been opened; what is said of them becomes
-    /// warnings.
-    pub(crate) fn picture_of<'g>(
+    /// warnings. `then` gets the picture while what the walk followed is still at hand.
+    pub(crate) fn picture_of<'g, R>(
         &self,
         options: &PictureOptions,
         paired: &dyn Fn(&OpenRecording<'_>) -> Result<GuestPairing<'g>, Error>,
-    ) -> Result<RecordingPicture, Error> {
+        then: impl FnOnce(RecordingPicture, &PictureWalk<'_, 'g>) -> R,
+    ) -> Result<R, Error> {
         let opened = self.recording_with_symbols()?;
         opened.require_vcpus()?;
         let options = &opened.with_pairs(options);
         let paired = paired(&opened)?;
         let mut question = opened.question(&paired);
         let asked = opened.ask_picture(options, &mut question);
+        let tasks = asked
+            .handles
+            .guests
+            .as_ref()
+            .map(|(tasks, _)| tasks.clone());
         let mut answered = question.walk();
         let keep = |tid: i32, pid: Option<i32>| opened.keeps(tid, pid);
         let devices = self.session.devices();
@@ -252,13 +260,38 @@ impl Input<'_> {
         let inside = |machine| answered.inside().map(|inside| inside.report(machine));
         let guests = (guests.iter().zip(1..))
             .map(|(guest, machine)| (guest.about().clone(), inside(machine).unwrap_or_default()));
-        Ok(RecordingPicture {
+        let picture = RecordingPicture {
             guests: guests.collect(),
             picture,
             flames,
             header: opened.header().clone(),
             formats_missing: opened.reader().misses_formats(),
-        })
+        };
+        let walk = PictureWalk {
+            recording: &opened,
+            paired: &paired,
+            walked: answered.walked(),
+            tasks,
+        };
+        Ok(then(picture, &walk))
+    }
+}
+
+/// A recording of which a picture was taken, and what its walk followed.
+pub struct PictureWalk<'w, 'g> {
+    /// The recording.
+    pub recording: &'w OpenRecording<'w>,
+    /// Its guests.
+    pub paired: &'w GuestPairing<'g>,
+    /// Threads, vCPUs and their states at its end.
+    pub walked: WalkState<'w>,
+    /// What guests did, where their recordings were walked too.
+    pub tasks: Option<SharedAnalysis<GuestTasks>>,
+}
+
+impl std::fmt::Debug for PictureWalk<'_, '_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PictureWalk").finish_non_exhaustive()
     }
 }
 
@@ -270,8 +303,21 @@ impl HostInput<'_> {
     /// As [`Input::picture`]. Fails when a guest's recording that was named is of no guest of this host, and says what
     /// speaks against it.
     pub fn picture(&self, options: &PictureOptions) -> Result<RecordingPicture, Error> {
+        self.picture_then(options, |picture, _| picture)
+    }
+
+    /// Takes a picture, and does something with it while what the walk followed is still at hand.
+    ///
+    /// # Errors
+    ///
+    /// As [`HostInput::picture`].
+    pub fn picture_then<R>(
+        &self,
+        options: &PictureOptions,
+        then: impl FnOnce(RecordingPicture, &PictureWalk<'_, '_>) -> R,
+    ) -> Result<R, Error> {
         self.input()
-            .picture_of(options, &|opened| self.paired(opened))
+            .picture_of(options, &|opened| self.paired(opened), then)
     }
 
     /// Looks at it, and at its guests.

@@ -134,7 +134,7 @@ fn what_is_found_of_a_host_is_the_same_with_guests() {
             task.is_some_and(|task| task.doing == GuestContext::Idle)
         });
         let idle: Vec<(Option<&str>, u64)> = idle
-            .map(|row| (row.vm_name.as_deref(), row.stats.count()))
+            .map(|row| (row.vm.as_deref(), row.stats.count()))
             .collect();
         assert_eq!(idle.len(), 2, "{idle:?}");
         assert!(

@@ -14,6 +14,8 @@ assert_eq!(stats.percentile(0.5), 50_000);
 
 mod longest;
 
+use std::collections::BTreeMap;
+
 pub use longest::{KEPT, Longest};
 
 /// Durations kept as they are before they are only counted in buckets.
@@ -224,6 +226,31 @@ impl Stats {
             .collect()
     }
 
+    /// Returns how many durations there are in each of sixteen buckets to a power of two: the bucket's lower end, its
+    /// upper, which is not included, and the count. Buckets of several recordings have the same ends, so that counts
+    /// add up; those without any are left out.
+    pub fn sixteenths(&self) -> Vec<(u64, u64, u64)> {
+        let mut counts: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
+        let mut add = |ns: u64, count: u64| {
+            let width = 1 << (63 - (ns | 1).leading_zeros()).saturating_sub(4);
+            let low = ns / width * width;
+            let into = counts.entry(low).or_insert((low.saturating_add(width), 0));
+            into.1 += count;
+        };
+        for &ns in self.durations.exact() {
+            add(ns, 1);
+        }
+        for (index, &count) in self.durations.buckets().iter().enumerate() {
+            if count > 0 {
+                add(middle_of(index), u64::from(count));
+            }
+        }
+        let counts = counts.into_iter();
+        counts
+            .map(|(low, (high, count))| (low, high, count))
+            .collect()
+    }
+
     /// Returns how many durations there are.
     pub fn count(&self) -> u64 {
         self.count
@@ -347,6 +374,42 @@ mod tests {
         let mut stats = Stats::of_sums(u64::MAX - 1, 5, 1, 2, 0.0);
         stats.merge(&Stats::of_sums(3, 6, 1, 2, 0.0));
         assert_eq!((stats.count(), stats.total()), (u64::MAX, 11));
+    }
+
+    /// Buckets are the same whether durations are kept as they are or counted, and none is wider than a sixteenth.
+    #[test]
+    fn buckets_of_sixteenths_add_up() {
+        let (mut few, mut many) = (Stats::default(), Stats::default());
+        let durations = [
+            0,
+            1,
+            15,
+            16,
+            17,
+            31,
+            32,
+            1_000,
+            1_023,
+            1_024,
+            999_999_999,
+            u64::MAX,
+        ];
+        for ns in durations {
+            few.add(ns);
+            for _ in 0..EXACT {
+                many.add(ns);
+            }
+        }
+        let times = |list: Vec<(u64, u64, u64)>, by: u64| -> Vec<(u64, u64, u64)> {
+            list.into_iter()
+                .map(|(low, high, n)| (low, high, n * by))
+                .collect()
+        };
+        assert_eq!(times(few.sixteenths(), EXACT as u64), many.sixteenths());
+        for (low, high, _) in few.sixteenths() {
+            assert!(durations.iter().any(|ns| (low..=high).contains(ns)));
+            assert!(high - low <= (low / 16).max(1), "{low} to {high}");
+        }
     }
 
     #[test]

@@ -32,5 +32,5 @@ pub use io_reason::io_reason;
 pub use list::{capital, list, list_first};
 pub use near::{did_you_mean, nearest};
 pub use number::{change, large, number, rose, went};
-pub use utc::utc;
+pub use utc::{parse_utc_day, utc, utc_day};
 pub use who::{is_vm_name, vcpu, with_thread};

@@ -27,6 +27,35 @@ pub fn utc(seconds: u64) -> String {
     )
 }
 
+/// Returns the day of a time, in nanoseconds since 1970 in UTC: `2026-11-28`.
+pub fn utc_day(unix_ns: u64) -> String {
+    let mut text = utc(unix_ns / 1_000_000_000);
+    // 64 bits of nanoseconds end in the year 2554.
+    text.truncate(10);
+    text
+}
+
+/// Returns when a day begins that is written as [`utc_day`] writes it, in seconds since 1970; `None` where it is no
+/// day since then.
+pub fn parse_utc_day(text: &str) -> Option<u64> {
+    let mut parts = text.split('-').map(|part| {
+        let digits = part.bytes().all(|byte| byte.is_ascii_digit());
+        digits.then(|| part.parse::<u64>().ok())?
+    });
+    let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
+    if text.len() != 10 || parts.next().is_some() || year < 1970 {
+        return None;
+    }
+    let years: u64 = (1970..year).map(year_days).sum();
+    let february = year_days(year) - 337;
+    let months = [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+    let before: u64 = months.get(..month.checked_sub(1)? as usize)?.iter().sum();
+    let days = *months.get(month as usize - 1)?;
+    (1..=days)
+        .contains(&day)
+        .then(|| (years + before + day - 1) * 86_400)
+}
+
 /// The days after which the calendar repeats.
 const CYCLE_DAYS: u64 = 400 * 365 + 97;
 
@@ -53,6 +82,26 @@ mod tests {
             (13_569_465_600, "2400-01-01T00:00:00Z"),
         ] {
             assert_eq!(utc(seconds), text);
+        }
+        for (seconds, text) in [
+            (0, "1970-01-01"),
+            (951_782_400, "2000-02-29"),
+            (1_795_824_000, "2026-11-28"),
+        ] {
+            assert_eq!(utc_day((seconds + 86_399) * 1_000_000_000), text);
+            assert_eq!(parse_utc_day(text), Some(seconds));
+        }
+        for text in [
+            "",
+            "2026-02-29",
+            "2026-13-01",
+            "2026-00-01",
+            "2026-1-01",
+            "2026-+1-01",
+            "1969-12-31",
+            "2026-01-01x",
+        ] {
+            assert_eq!(parse_utc_day(text), None, "{text}");
         }
         // Anything is answered soon.
         assert!(utc(u64::MAX).ends_with('Z'));

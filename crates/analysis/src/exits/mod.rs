@@ -549,10 +549,10 @@ impl Exits {
             });
             let into = &mut out[at];
             into.vm_pid = vm.and_then(|vm| vms.0[vm].pid);
-            into.vm_name = vm.map(|vm| vms.1[vm].clone());
-            if (by.vm || by.vcpu) && row.group == OTHER_VCPUS {
-                into.vm_name = Some(OTHERS.to_owned());
-            }
+            into.vm = vm.map(|vm| vms.1[vm].clone());
+            into.vm_name = vm.and_then(|vm| vms.0[vm].name.clone());
+            let other = (by.vm || by.vcpu) && row.group == OTHER_VCPUS;
+            into.vm = into.vm.take().or_else(|| other.then(|| OTHERS.to_owned()));
             into.vcpu = vcpu;
             into.tids.extend(vm.map(|_| self.groups.tid(row.group)));
             self.groups.describe(row.group, into);
@@ -576,7 +576,7 @@ impl Exits {
             (b.count().cmp(&a.count()))
                 .then(b.stats.total().cmp(&a.stats.total()))
                 .then_with(|| a.key.cmp(&b.key))
-                .then((a.vm_pid, &a.vm_name, a.vcpu).cmp(&(b.vm_pid, &b.vm_name, b.vcpu)))
+                .then((a.vm_pid, &a.vm, a.vcpu).cmp(&(b.vm_pid, &b.vm, b.vcpu)))
                 .then_with(|| a.task.cmp(&b.task))
                 .then_with(|| a.function.cmp(&b.function))
         });

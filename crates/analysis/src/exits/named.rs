@@ -43,7 +43,7 @@ impl ExitsReport {
                 named.push(row);
                 continue;
             };
-            let place = (row.vm_pid, row.vm_name.clone(), row.vcpu, row.task.clone());
+            let place = (row.vm_pid, row.vm.clone(), row.vcpu, row.task.clone());
             match index.entry((row.key.clone(), called, place)) {
                 Entry::Vacant(free) => {
                     free.insert(named.len());

@@ -54,7 +54,9 @@ pub struct ExitRow {
     pub waiting: bool,
     /// Process of the VM, where there are rows by VM and it is known.
     pub vm_pid: Option<i32>,
-    /// What the VM is called, where there are rows by VM.
+    /// What the VM is called, as no other VM of the recording is ([`model::vm_names`]), where there are rows by VM.
+    pub vm: Option<String>,
+    /// The name that the VM has, where there are rows by VM and it has one.
     pub vm_name: Option<String>,
     /// vCPU, where there are rows by vCPU.
     pub vcpu: Option<u32>,
@@ -371,6 +373,7 @@ pub(super) fn make_row(table: ExitTable, key: Key) -> ExitRow {
         write,
         waiting: reason.is_some_and(ExitReason::is_waiting),
         vm_pid: None,
+        vm: None,
         vm_name: None,
         vcpu: None,
         tids: Vec::new(),

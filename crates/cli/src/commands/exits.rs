@@ -269,7 +269,7 @@ fn print(
     let rows = reports.iter().flat_map(|report| &report.rows);
     let is_grouped = rows.into_iter().any(|row| {
         let in_guest = row.task.is_some() || row.function.is_some();
-        in_guest || row.vm_name.is_some() || row.vcpu.is_some()
+        in_guest || row.vm.is_some() || row.vcpu.is_some()
     });
     let answer = Answer {
         format: args.common.format,

@@ -13,6 +13,7 @@ pub(crate) mod explain;
 pub(crate) mod export;
 pub(crate) mod facts;
 pub(crate) mod flame;
+mod fleet;
 pub(crate) mod info;
 pub(crate) mod irqs;
 mod no_events;
@@ -25,6 +26,7 @@ pub(crate) mod report;
 pub(crate) mod rules;
 pub(crate) mod salvage;
 pub(crate) mod sched;
+mod sql;
 pub(crate) mod top;
 pub(crate) mod vcpus;
 mod virtqueues;
@@ -81,6 +83,10 @@ pub(crate) enum Command {
     Bench(bench::args::BenchArgs),
     /// Write a recording as a file for Perfetto, spreadsheets, tickets or scripts.
     Export(export::args::ExportArgs),
+    /// Ask in SQL: the tables of a recording, or of a folder that holds those of many hosts and days.
+    Sql(sql::SqlArgs),
+    /// Show which of many hosts to look at: problems, news, shifts, outliers, what the sick share, what to open.
+    Fleet(fleet::FleetArgs),
     /// Show what this host's vCPUs do now: exits, states, waits for a CPU and behind whom, counted in the kernel.
     Top(top::args::TopArgs),
     /// Watch this host's VMs for as long as it runs: count, and record and report what goes wrong, within a budget.
@@ -101,8 +107,11 @@ impl Command {
             Command::Agent(_)
             | Command::Bench(_)
             | Command::Facts(_)
+            | Command::Fleet(_)
             | Command::Overhead(_)
             | Command::Record(_)
+            // It starts other processes; the one that reads recordings is restricted.
+            | Command::Sql(_)
             | Command::Top(_)
             | Command::Watch(_)
             | Command::Why(_) => None,
@@ -145,6 +154,7 @@ impl Command {
             Command::Explain(args) => explain::run(args),
             Command::Export(args) => export::run(args),
             Command::Flame(args) => flame::run(args),
+            Command::Fleet(args) => fleet::run(args),
             Command::Irqs(args) => irqs::run(args),
             Command::Overhead(args) => overhead::run(args),
             Command::Paths(args) => paths::run(args),
@@ -152,6 +162,7 @@ impl Command {
             Command::Redact(args) => redact::run(args),
             Command::Salvage(args) => salvage::run(args),
             Command::Sched(args) => sched::run(args),
+            Command::Sql(args) => sql::run(args),
             Command::Top(args) => top::run(args),
             Command::Vcpus(args) => vcpus::run(args),
             Command::Virtqueues(args) => virtqueues::run(args),

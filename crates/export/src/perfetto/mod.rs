@@ -41,7 +41,7 @@ use render::spans::state_name;
 use rustc_hash::FxHashMap;
 
 use crate::known::{Devices, FirstWalk, VcpuName};
-use crate::rows::ExitAccesses;
+use crate::lines::ExitAccesses;
 use crate::walk::{ExportFile, ExportedThing, Scene};
 use bundles::Bundles;
 use causes::CauseTable;

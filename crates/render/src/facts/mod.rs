@@ -21,30 +21,37 @@ const LIST: usize = 14;
 pub fn csv(facts: &Facts) -> String {
     let mut out = String::new();
     csv::row(&mut out, ["key", "value"]);
-    if let Ok(Value::Object(members)) = serde_json::to_value(facts::write(facts)) {
-        for (name, value) in &members {
-            csv_rows(&mut out, name, value);
-        }
-    }
+    each(facts, &mut |key, value| {
+        csv::row(&mut out, [key, value.unwrap_or_default()]);
+    });
     out
 }
 
+/// Calls a function with each fact: its path in the JSON document, and its value where it is known.
+pub(crate) fn each(facts: &Facts, fact: &mut dyn FnMut(&str, Option<&str>)) {
+    if let Ok(Value::Object(members)) = serde_json::to_value(facts::write(facts)) {
+        for (name, value) in &members {
+            each_below(name, value, fact);
+        }
+    }
+}
+
 /// The JSON is ours, and no deeper than its format.
-fn csv_rows(out: &mut String, path: &str, value: &Value) {
+fn each_below(path: &str, value: &Value, fact: &mut dyn FnMut(&str, Option<&str>)) {
     match value {
         Value::Object(members) => {
             for (name, value) in members {
-                csv_rows(out, &format!("{path}.{name}"), value);
+                each_below(&format!("{path}.{name}"), value, fact);
             }
         }
         Value::Array(list) => {
             for (at, value) in list.iter().enumerate() {
-                csv_rows(out, &format!("{path}[{at}]"), value);
+                each_below(&format!("{path}[{at}]"), value, fact);
             }
         }
-        Value::Null => csv::row(out, [path, ""]),
-        Value::String(text) => csv::row(out, [path, text]),
-        Value::Bool(_) | Value::Number(_) => csv::row(out, [path, &value.to_string()]),
+        Value::Null => fact(path, None),
+        Value::String(text) => fact(path, Some(text)),
+        Value::Bool(_) | Value::Number(_) => fact(path, Some(&value.to_string())),
     }
 }
 

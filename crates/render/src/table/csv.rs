@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 
 use serde_json::{Map, Value};
 
+use super::stored::{CellTaker, StoredCell};
 use super::{Column, Table, Unit};
 use crate::ClockUnit;
 use crate::csv;
@@ -17,6 +18,9 @@ pub(super) trait ColumnCell<R> {
 
     /// Appends it as a cell.
     fn cell(&self, row: &R, unit: Unit, out: &mut String);
+
+    /// Hands it out as a store keeps it.
+    fn stored(&self, row: &R, take: CellTaker<'_>);
 }
 
 /// What a function makes of a row.
@@ -36,6 +40,10 @@ impl<R, V: CsvCell, F: Fn(&R) -> V> ColumnCell<R> for ComputedCell<F, V> {
     fn cell(&self, row: &R, unit: Unit, out: &mut String) {
         (self.0)(row).cell(unit, out);
     }
+
+    fn stored(&self, row: &R, take: CellTaker<'_>) {
+        (self.0)(row).stored(take);
+    }
 }
 
 /// A text of the row itself.
@@ -50,6 +58,10 @@ impl<R, F: for<'r> Fn(&'r R) -> Option<&'r str>> ColumnCell<R> for BorrowedText<
         if let Some(text) = (self.0)(row) {
             csv::field(out, text);
         }
+    }
+
+    fn stored(&self, row: &R, take: CellTaker<'_>) {
+        take((self.0)(row).map_or(StoredCell::Null, StoredCell::Text));
     }
 }
 
@@ -67,6 +79,11 @@ pub(crate) trait CsvCell: Into<Value> {
             },
         }
     }
+
+    /// Hands it out as a store keeps it.
+    fn stored(self, take: CellTaker<'_>) {
+        StoredCell::put_value(&self.into(), take);
+    }
 }
 
 macro_rules! integers {
@@ -78,6 +95,10 @@ macro_rules! integers {
                 } else {
                     out.push_str(itoa::Buffer::new().format(self));
                 }
+            }
+
+            fn stored(self, take: CellTaker<'_>) {
+                StoredCell::put_integer(self, take);
             }
         })*
     };
@@ -96,11 +117,19 @@ impl CsvCell for bool {
     fn cell(self, _: Unit, out: &mut String) {
         out.push_str(if self { "true" } else { "false" });
     }
+
+    fn stored(self, take: CellTaker<'_>) {
+        take(StoredCell::Flag(self));
+    }
 }
 
 impl CsvCell for &str {
     fn cell(self, _: Unit, out: &mut String) {
         csv::field(out, self);
+    }
+
+    fn stored(self, take: CellTaker<'_>) {
+        take(StoredCell::Text(self));
     }
 }
 
@@ -108,11 +137,19 @@ impl CsvCell for String {
     fn cell(self, _: Unit, out: &mut String) {
         csv::field(out, &self);
     }
+
+    fn stored(self, take: CellTaker<'_>) {
+        take(StoredCell::Text(&self));
+    }
 }
 
 impl CsvCell for Cow<'_, str> {
     fn cell(self, _: Unit, out: &mut String) {
         csv::field(out, &self);
+    }
+
+    fn stored(self, take: CellTaker<'_>) {
+        take(StoredCell::Text(&self));
     }
 }
 
@@ -120,6 +157,13 @@ impl<T: CsvCell> CsvCell for Option<T> {
     fn cell(self, unit: Unit, out: &mut String) {
         if let Some(value) = self {
             value.cell(unit, out);
+        }
+    }
+
+    fn stored(self, take: CellTaker<'_>) {
+        match self {
+            Some(value) => value.stored(take),
+            None => take(StoredCell::Null),
         }
     }
 }

@@ -58,7 +58,7 @@ const STATES: usize = 7;
 /// What `--by` puts before a row's own fields.
 const GROUP: [&str; 2] = ["vm_pid", "vcpu"];
 /// What it puts behind them.
-const NAMED: &str = "vm_name";
+const NAMED: [&str; 2] = ["vm_name", "vm"];
 /// What `--by task` puts behind that.
 const TASK: [&str; 3] = ["task_what", "task_name", "task_tid"];
 /// What `--by function` puts behind that.
@@ -149,8 +149,8 @@ fn table_types(failures: &mut Failures, what: &str, table: &Value, groups: &[&st
     for row in table["rows"].as_array().into_iter().flatten() {
         let mut fields: Vec<&str> = groups.iter().chain(&ROW).chain(&SPLIT).copied().collect();
         if !groups.is_empty() {
-            fields.push(NAMED);
-            failures.check(row[NAMED].is_string(), || format!("{what}: {row}"));
+            fields.extend(NAMED);
+            failures.check(row["vm"].is_string(), || format!("{what}: {row}"));
         }
         fields.push(DOUBTS);
         failures.equal(&format!("{what}: row"), &keys(row), &fields);
@@ -319,7 +319,7 @@ fn csv_has_the_numbers_of_the_json() {
             .chain(GROUP)
             .chain(ROW)
             .chain(SPLIT)
-            .chain([NAMED])
+            .chain(NAMED)
             .chain(TASK)
             .chain(FUNCTION)
             .collect();
@@ -342,7 +342,7 @@ fn csv_has_the_numbers_of_the_json() {
                         .iter()
                         .chain(&ROW)
                         .chain(&SPLIT)
-                        .chain(&[NAMED])
+                        .chain(&NAMED)
                         .chain(&TASK)
                         .chain(&FUNCTION)
                         .map(|field| plain(&row[*field])),

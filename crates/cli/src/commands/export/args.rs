@@ -15,7 +15,7 @@ pub(crate) struct ExportArgs {
     pub guests: GuestArgs,
 
     /// Write to FILE; - is standard output. The end of the name says what is written: .pftrace or .perfetto-trace,
-    /// .csv, .md, .json. With --as ctf it is a folder.
+    /// .csv, .md, .json. With --as ctf and --as parquet it is a folder.
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     pub output: PathBuf,
 
@@ -38,7 +38,56 @@ pub(crate) struct ExportArgs {
     pub mtree: Option<PathBuf>,
 
     #[command(flatten)]
+    pub store: StoreArgs,
+
+    #[command(flatten)]
     pub common: Common,
+}
+
+/// Options of a store of many recordings (--as parquet).
+#[derive(Debug, Args)]
+#[command(next_help_heading = "With --as parquet")]
+pub(crate) struct StoreArgs {
+    /// Store rows of single spans, exits and instances of paths too, which are as large as the recording.
+    #[arg(long)]
+    pub detail: bool,
+
+    /// The host's name. Without it, that of the recording, else that of its facts.
+    #[arg(long, value_name = "NAME")]
+    pub host: Option<String>,
+
+    /// The day on which the recording began, as 2026-11-23, where the recording does not say it or says it wrong.
+    #[arg(long, value_name = "DAY")]
+    pub day: Option<String>,
+
+    /// Store this with the recording: role=NAME is what the host is for, by which it has its peers. May be repeated.
+    #[arg(long, value_name = "NAME=VALUE", value_parser = label)]
+    pub label: Vec<(String, String)>,
+
+    /// Mask names of hosts, VMs, tasks, files and what a guest printed, by the secret that this file has.
+    #[arg(long, value_name = "KEYFILE")]
+    pub mask: Option<PathBuf>,
+}
+
+impl StoreArgs {
+    /// Returns whether any was given.
+    pub(crate) fn any(&self) -> bool {
+        let values = [&self.host, &self.day];
+        self.detail
+            || values.into_iter().any(Option::is_some)
+            || !self.label.is_empty()
+            || self.mask.is_some()
+    }
+}
+
+fn label(text: &str) -> Result<(String, String), String> {
+    let plain = |text: &str| !text.is_empty() && !text.contains([',', '=']);
+    match text.split_once('=') {
+        Some((name, value)) if plain(name) && plain(value) => {
+            Ok((name.to_owned(), value.to_owned()))
+        }
+        _ => Err("a label is NAME=VALUE, without commas".to_owned()),
+    }
 }
 
 const HELP: &str = "Kinds of files (docs/export.md says what is in each):
@@ -50,6 +99,9 @@ const HELP: &str = "Kinds of files (docs/export.md says what is in each):
   json     what report, vcpus, exits, sched and paths have, in one document
   ctf      a folder with a CTF 1.8 trace for Babeltrace and Trace Compass: the
            events with their fields, a file for each CPU; the host's alone
+  parquet  a folder that holds many recordings, for SQL: a file for each table,
+           day and recording. Each REC is a recording of its own; --guest adds
+           those of one host's guests. What is there already stays
 
 With recordings of guests beside REC, rows of spans are split by what the guest
 did, and the other tables have what their commands have. A folder that record
@@ -67,7 +119,9 @@ Examples:
   trapline export --time 443.99,444.10 trace.dat -o part.pftrace
   trapline export --as ctf trace.dat -o trace.ctf && babeltrace2 trace.ctf
   trapline export host.dat guest-a.dat -o both.pftrace
-  trapline export host.dat --guest web=guest.perf.data -o spans.csv";
+  trapline export host.dat --guest web=guest.perf.data -o spans.csv
+  trapline export --as parquet --label role=web *.perf.data -o fleet
+  trapline export --as parquet --detail --mask key web1.perf.data -o fleet";
 
 /// Kinds of files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -82,6 +136,8 @@ pub(crate) enum Kind {
     Json,
     /// A folder for Babeltrace and Trace Compass.
     Ctf,
+    /// A folder of many recordings, for SQL.
+    Parquet,
 }
 
 /// Tables of single things.

@@ -2,6 +2,7 @@
 
 pub(crate) mod args;
 mod ctf;
+mod parquet;
 mod single;
 pub(crate) mod whole;
 
@@ -60,6 +61,14 @@ impl<'t> HostWithGuests<'t> {
 /// Runs the command.
 pub(crate) fn run(args: &ExportArgs) -> Result<()> {
     let kind = kind(args)?;
+    if kind == Kind::Parquet {
+        return parquet::run(args);
+    }
+    if args.store.any() {
+        return Err(Usage::error(
+            "--detail, --host, --day, --label and --mask are for a store of recordings: --as parquet -o DIR",
+        ));
+    }
     if kind == Kind::Pftrace && to_standard_output(args) && io::stdout().is_terminal() {
         return Err(Usage::error(
             "a trace for Perfetto is no text; name a file with -o FILE.pftrace",
@@ -158,7 +167,7 @@ fn kind(args: &ExportArgs) -> Result<Kind> {
         }
         return Err(Usage::error(format!(
             "-o {}: what to write is known by the end of the name, and recordings are exported as .pftrace, .csv, .md \
-             or .json; --as says it for other names, and for a folder (ctf)",
+             or .json; --as says it for other names, and for a folder (ctf, parquet)",
             args.output.display()
         )));
     };

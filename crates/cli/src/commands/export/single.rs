@@ -13,7 +13,7 @@ use export::{
 };
 use paths::{Paths, lang};
 use render::ClockUnit;
-use session::{RecordingAnswers, Session};
+use session::{Guest, OpenRecording, RecordingAnswers, Session};
 
 use super::{HostWithGuests, WrittenExport};
 use crate::commands::export::args::{Kind, Rows};
@@ -126,7 +126,17 @@ impl ExportAnswers {
             _ if tasks.is_some() => Box::new(SpanRows::with_guests(clock)),
             _ => Box::new(SpanRows::new(clock)),
         };
-        let (study, sources) = self.second(wanted, together);
+        let trace = self.kind == Kind::Pftrace;
+        let spans = trace || matches!(self.rows, Rows::Spans | Rows::Exits);
+        let wish = SecondWish {
+            spans,
+            // What guests did has no place in rows of exits.
+            by_task: spans && self.rows != Rows::Exits,
+            exits: trace || self.rows == Rows::Exits,
+            paths: trace || self.rows == Rows::Instances,
+            moments: trace,
+        };
+        let (study, sources) = second(wish, wanted, recording, together.guests());
         let mut failed: Option<io::Error> = None;
         let mut write = |made: &mut Vec<u8>| {
             let written = out.write_all(made);
@@ -151,43 +161,55 @@ impl ExportAnswers {
             }),
         }
     }
+}
 
-    /// Returns the study of the second walk.
-    fn second(
-        &self,
-        wanted: &[lang::PathDefinition],
-        together: &HostWithGuests<'_>,
-    ) -> (Study, ExportSources) {
-        let (recording, guests) = (together.recording, together.guests());
-        let trace = self.kind == Kind::Pftrace;
-        let spans = trace || matches!(self.rows, Rows::Spans | Rows::Exits);
-        let tap = Tap::new(
-            ExportWish {
-                spans,
-                moments: trace,
-            },
-            recording.window(),
-        );
-        let mut study = Study::default();
-        let tap = spans.then(|| study.share(tap));
-        // What guests did has no place in rows of exits.
-        let by_task = spans && self.rows != Rows::Exits && !guests.is_empty();
-        let tasks = by_task.then(|| study.share(GuestTasks::new(recording.window())));
-        let exits = (trace || self.rows == Rows::Exits).then(|| study.share(exits()));
-        let paths = (trace || self.rows == Rows::Instances).then(|| {
-            let mut follower = Paths::new(wanted.to_vec());
-            follower.only(recording.instances());
-            recording.locate_with(&mut follower, guests);
-            study.share(follower)
-        });
-        recording.prepare_with(&mut study, guests);
-        let study = study.choose(recording.window(), recording.left_out());
-        let sources = ExportSources {
-            tap,
-            exits,
-            paths,
-            tasks,
-        };
-        (study, sources)
-    }
+/// What a second walk finds.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SecondWish {
+    /// Spans and exits.
+    pub(super) spans: bool,
+    /// Spans by what guests did.
+    pub(super) by_task: bool,
+    /// Exits.
+    pub(super) exits: bool,
+    /// Instances of paths.
+    pub(super) paths: bool,
+    /// Moments that only traces show.
+    pub(super) moments: bool,
+}
+
+/// Returns the study of a second walk.
+pub(super) fn second(
+    wish: SecondWish,
+    wanted: &[lang::PathDefinition],
+    recording: &OpenRecording<'_>,
+    guests: &[Guest<'_>],
+) -> (Study, ExportSources) {
+    let tap = Tap::new(
+        ExportWish {
+            spans: wish.spans,
+            moments: wish.moments,
+        },
+        recording.window(),
+    );
+    let mut study = Study::default();
+    let tap = wish.spans.then(|| study.share(tap));
+    let by_task = wish.by_task && !guests.is_empty();
+    let tasks = by_task.then(|| study.share(GuestTasks::new(recording.window())));
+    let exits = wish.exits.then(|| study.share(exits()));
+    let paths = wish.paths.then(|| {
+        let mut follower = Paths::new(wanted.to_vec());
+        follower.only(recording.instances());
+        recording.locate_with(&mut follower, guests);
+        study.share(follower)
+    });
+    recording.prepare_with(&mut study, guests);
+    let study = study.choose(recording.window(), recording.left_out());
+    let sources = ExportSources {
+        tap,
+        exits,
+        paths,
+        tasks,
+    };
+    (study, sources)
 }

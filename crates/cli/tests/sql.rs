@@ -1,0 +1,215 @@
+//! `trapline sql` and `trapline fleet`: the engine has the answers that commands print, changes nothing, and goes on
+//! where a file is broken. The engine is a program of its own (`fleet/`), which `TRAPLINE_FLEET` names.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::common::{Run, file, json, note, run, tools_are_required, trapline};
+
+/// Returns the engine's folder. `None`, which is said, where it was not built, unless `TRAPLINE_REQUIRE_TOOLS=1` is
+/// set.
+fn engine() -> Option<PathBuf> {
+    let built = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let built = built.join("../../fleet/target/debug/trapline-fleet");
+    let named = std::env::var_os("TRAPLINE_FLEET").map_or(built, PathBuf::from);
+    if named.is_file() {
+        return named.parent().map(Path::to_owned);
+    }
+    assert!(
+        !tools_are_required(),
+        "the engine is missing: run 'cargo build' in fleet"
+    );
+    note("skipped: no trapline-fleet here; run 'cargo build' in fleet");
+    None
+}
+
+/// Runs the program with the engine on its PATH.
+fn asked(engine: &Path, args: &[&str]) -> Run {
+    let output = trapline()
+        .env("PATH", engine)
+        .args(args)
+        .output()
+        .expect("it starts");
+    Run {
+        status: output.status.code().unwrap_or(-1),
+        stdout: output.stdout,
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+/// Fills a store: 12 hosts on three days, of which two are sick on the last.
+fn fleet(store: &Path, days: &[&str]) {
+    let healthy = [
+        "console-healthy",
+        "preempted-healthy",
+        "timer-storm-healthy",
+    ];
+    for (number, day) in days.iter().enumerate() {
+        for host in 0..12 {
+            let sick = number + 1 == days.len() && host < 2;
+            let name = if sick {
+                "timer-storm-sick"
+            } else {
+                healthy[host % 3]
+            };
+            let recording = file(&format!("x86/{name}/perf.data.zst"));
+            let host = format!("host-{host:02}");
+            let done = run([
+                "export",
+                "--as",
+                "parquet",
+                "--detail",
+                "--day",
+                day,
+                "--host",
+                &host,
+                "--label",
+                "role=web",
+                "-o",
+                &store.display().to_string(),
+                &recording.display().to_string(),
+            ]);
+            assert_eq!(done.status, 0, "{}", done.stderr);
+        }
+    }
+}
+
+/// What SQL says of a recording is what the commands print of it.
+#[test]
+fn answers_are_those_of_the_commands() {
+    let Some(engine) = engine() else { return };
+    let recording = file("x86/preempted-sick/perf.data.zst");
+    let path = recording.to_str().expect("a path");
+    let sql = "SELECT tid, runnable_ns, exits FROM vcpus ORDER BY tid";
+    let answer = asked(&engine, &["sql", "--json", sql, path])
+        .json()
+        .expect("an answer");
+    let mut printed = json(&["vcpus"], &recording).expect("vCPUs")["rows"].clone();
+    let printed = printed.as_array_mut().expect("rows");
+    printed.sort_by_key(|row| row["tid"].as_i64());
+    let rows = answer["rows"].as_array().expect("rows");
+    assert_eq!(rows.len(), printed.len());
+    for (row, printed) in rows.iter().zip(printed) {
+        for column in ["tid", "runnable_ns", "exits"] {
+            assert_eq!(row[column], printed[column], "{column}");
+        }
+    }
+    // Single things are there where the question is about them, and their sums are the same.
+    let sql = "SELECT sum(duration_ns) AS ns FROM spans WHERE state = 'runnable'";
+    let answer = asked(&engine, &["sql", "--json", sql, path])
+        .json()
+        .expect("an answer");
+    let all: i64 = rows
+        .iter()
+        .filter_map(|row| row["runnable_ns"].as_i64())
+        .sum();
+    assert_eq!(answer["rows"][0]["ns"], Value::from(all));
+    assert_eq!(answer["quality"]["lost_events"], Value::from(0));
+}
+
+/// All questions have an answer, sums of spans are those of vCPUs, the screen is one, and the sick hosts are on it.
+#[test]
+fn a_fleet_has_its_screen_and_its_questions() {
+    let Some(engine) = engine() else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = folder.path().join("fleet");
+    fleet(&store, &["2026-11-09", "2026-11-16", "2026-11-23"]);
+    let path = store.to_str().expect("a path");
+    for number in 1..=12 {
+        let number = number.to_string();
+        let done = asked(&engine, &["sql", "--question", &number, "--json", path]);
+        let answer = done
+            .json()
+            .unwrap_or_else(|error| panic!("question {number}: {error}"));
+        assert_eq!(answer["recordings"], Value::from(36), "question {number}");
+        for row in answer["rows"].as_array().expect("rows") {
+            if row["what"] == "sum differs" {
+                assert_eq!(row["n"], Value::from(0), "sums of spans differ from vcpus");
+            }
+        }
+    }
+    let screen = asked(&engine, &["fleet", path]);
+    assert_eq!(screen.status, 0, "{}", screen.stderr);
+    let text = screen.text();
+    assert!(text.lines().count() <= 40, "{text}");
+    assert!(
+        text.contains("timer-interrupt-storm: 2 of 12, 2 came"),
+        "{text}"
+    );
+    assert!(text.contains("trapline report"), "{text}");
+    let document = asked(&engine, &["fleet", "--json", path])
+        .json()
+        .expect("a document");
+    assert_eq!(document["coverage"]["hosts"], Value::from(12));
+    assert_eq!(document["coverage"]["missing"], Value::Array(Vec::new()));
+    assert_eq!(
+        document["outliers"],
+        Value::Array(Vec::new()),
+        "healthy hosts are alike"
+    );
+    let open = document["to_open"].as_array().expect("recordings");
+    assert!(open.iter().any(|one| {
+        one["input"]
+            .as_str()
+            .is_some_and(|input| input.contains("storm-sick"))
+    }));
+
+    // A file that is cut off, and a recording without its row, are named and left out; the others answer.
+    let day = store.join("vcpus/day=2026-11-23");
+    let cut = fs::read_dir(&day)
+        .expect("files")
+        .next()
+        .expect("one")
+        .expect("a file")
+        .path();
+    let bytes = fs::read(&cut).expect("it is there");
+    fs::write(&cut, &bytes[..bytes.len() / 2]).expect("written");
+    let sql = "SELECT count(DISTINCT run) AS runs FROM vcpus WHERE day = '2026-11-23'";
+    let done = asked(&engine, &["sql", "--json", sql, path]);
+    let answer = done.json().expect("an answer");
+    assert_eq!(answer["left_out"][0]["why"], Value::from("it is cut off"));
+    assert!(done.stderr.contains("it is cut off"), "{}", done.stderr);
+    assert!(
+        done.stderr.contains(
+            cut.file_name()
+                .and_then(|name| name.to_str())
+                .expect("a name")
+        )
+    );
+}
+
+/// SQL changes nothing, reads nothing else, and says what it does not understand.
+#[test]
+fn questions_change_nothing() {
+    let Some(engine) = engine() else { return };
+    let recording = file("vmx/tiny-irqchip/perf.data.zst");
+    let path = recording.to_str().expect("a path");
+    for (sql, why) in [
+        ("CREATE TABLE t AS SELECT 1", "DDL"),
+        ("INSERT INTO runs SELECT * FROM runs", "DML"),
+        ("COPY runs TO '/tmp/x.csv'", "DML"),
+        ("SET datafusion.execution.batch_size = 1", "Statement"),
+        ("SELECT * FROM '/etc/passwd'", "not found"),
+        ("SELECT nothing FROM vcpus", "nothing"),
+        ("SELECT", "expression"),
+    ] {
+        let done = asked(&engine, &["sql", sql, path]);
+        assert_eq!(done.status, 1, "{sql}: {}", done.text());
+        assert!(done.stderr.contains(why), "{sql}: {}", done.stderr);
+    }
+    for args in [
+        &["sql"][..],
+        &["sql", "SELECT 1"],
+        &["sql", "--question", "13", path],
+        &["fleet", path],
+    ] {
+        assert_eq!(asked(&engine, args).status, 2, "{args:?}");
+    }
+    let tables = run(["sql", "--tables", "--csv"]).text();
+    assert!(
+        tables.contains("vcpus,runnable_ns,integer,ns,false"),
+        "{tables}"
+    );
+}

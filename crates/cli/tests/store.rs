@@ -1,0 +1,426 @@
+//! `trapline export --as parquet`: what a store has of a recording is what the commands print of it, row by row; a
+//! recording is there whole or not at all; masked names are in no byte.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::Field;
+use serde_json::Value;
+
+use crate::common::{Failures, cases, file, json, run, sweeping, trapline};
+
+/// Recordings of both containers, of text, with ticks, with guests' tasks, damaged ones.
+const RECORDINGS: [&str; 7] = [
+    "vmx/tiny-irqchip/trace.dat",
+    "vmx/tiny-irqchip/perf.data.zst",
+    "x86/format-variants/lost.dat.zst",
+    "x86/preempted-sick/perf.data.zst",
+    "arm64/virtio-mmio/boot1/perf.data.tracepoints.zst",
+    "seed-text/case1-irqfd.trace-cmd.txt",
+    "seed-text/case4-virtio.trace-cmd.txt",
+];
+
+/// A row of a table: its values by column.
+type StoredRow = BTreeMap<String, Field>;
+
+/// Returns the Parquet files of a store, by table and day.
+fn files(store: &Path) -> Vec<PathBuf> {
+    let mut all = Vec::new();
+    let below = |folder: &Path| -> Vec<PathBuf> {
+        let entries = fs::read_dir(folder).expect("a folder");
+        entries
+            .map(|entry| entry.expect("an entry").path())
+            .collect()
+    };
+    for table in below(store) {
+        for day in below(&table) {
+            all.extend(below(&day));
+        }
+    }
+    all.sort();
+    all
+}
+
+/// Returns all rows of a table.
+fn rows(store: &Path, table: &str) -> Vec<StoredRow> {
+    let mut out = Vec::new();
+    for path in files(store) {
+        if !path.starts_with(store.join(table)) {
+            continue;
+        }
+        let reader = SerializedFileReader::new(File::open(&path).expect("it opens"));
+        let reader = reader.expect("a Parquet file");
+        for row in reader.get_row_iter(None).expect("rows") {
+            let row = row.expect("a row");
+            let columns = row.get_column_iter();
+            out.push(
+                columns
+                    .map(|(name, value)| (name.clone(), value.clone()))
+                    .collect(),
+            );
+        }
+    }
+    out
+}
+
+/// Returns a value as CSV has it.
+fn as_csv(field: &Field) -> String {
+    match field {
+        Field::Null => String::new(),
+        Field::Long(number) => number.to_string(),
+        Field::Double(number) => number.to_string(),
+        Field::Bool(flag) => flag.to_string(),
+        Field::Str(text) => text.clone(),
+        other => panic!("a value of type {other:?}"),
+    }
+}
+
+/// Returns a value as JSON has it.
+fn as_json(field: &Field) -> Value {
+    match field {
+        Field::Null => Value::Null,
+        Field::Long(number) => Value::from(*number),
+        Field::Double(number) => Value::from(*number),
+        Field::Bool(flag) => Value::from(*flag),
+        Field::Str(text) => Value::from(text.as_str()),
+        other => panic!("a value of type {other:?}"),
+    }
+}
+
+/// Stores a recording, and returns what was said.
+fn stored(store: &Path, recording: &Path, more: &[&str]) -> String {
+    let mut args: Vec<&str> = vec!["export", "--as", "parquet", "--day", "2026-11-23", "-o"];
+    let store = store.to_str().expect("a path");
+    let recording = recording.to_str().expect("a path");
+    args.extend([store, recording]);
+    args.extend(more);
+    let done = run(&args);
+    assert_eq!(done.status, 0, "{recording}: {}", done.stderr);
+    done.text()
+}
+
+/// Returns the recordings that are looked at: all in a sweep.
+fn recordings() -> Vec<(String, PathBuf)> {
+    match sweeping() {
+        true => cases()
+            .into_iter()
+            .map(|case| (case.name, case.path))
+            .collect(),
+        false => RECORDINGS.map(|name| (name.to_owned(), file(name))).into(),
+    }
+}
+
+/// Sums are those that the commands print, single things those of the other exports, and both agree.
+#[test]
+fn a_store_has_what_the_commands_print() {
+    let mut failures = Failures::default();
+    for (name, path) in recordings() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let store = folder.path().join("fleet");
+        stored(&store, &path, &["--detail", "--host", "web1"]);
+
+        let vcpus = json(&["vcpus"], &path).unwrap_or_default();
+        let printed: Vec<Value> = vcpus["rows"].as_array().cloned().unwrap_or_default();
+        let kept = rows(&store, "vcpus");
+        failures.equal(&format!("{name}: vCPUs"), &kept.len(), &printed.len());
+        for (row, printed) in kept.iter().zip(&printed) {
+            for (column, value) in row {
+                // Nested values stand beside each other, and ticks have no column.
+                let nested = match column.split_once('_') {
+                    Some(("polls", member)) => &printed["polls"][member],
+                    Some(("wait", member)) => &printed["waits"][member],
+                    _ if column == "waits" => &printed["waits"]["count"],
+                    _ => &printed[column.as_str()],
+                };
+                if !["host", "run"].contains(&column.as_str()) {
+                    let of = format!("{name}: vCPU {}: {column}", printed["tid"]);
+                    failures.equal(&of, &as_json(value), nested);
+                }
+            }
+        }
+
+        for table in ["spans", "exits", "instances"] {
+            let path = path.to_str().expect("a path");
+            let csv = run(["export", "--as", "csv", "--table", table, path]);
+            let printed = fixtures::csv::csv_rows(&csv.text());
+            let kept = rows(&store, table);
+            failures.equal(&format!("{name}: {table}"), &kept.len(), &printed.len());
+            for (row, printed) in kept.iter().zip(&printed) {
+                for (column, text) in printed {
+                    let same = row.get(column).map(as_csv);
+                    // What a spreadsheet would run has a sign before it in CSV alone.
+                    let text = text.strip_prefix('\'').unwrap_or(text);
+                    if let Some(same) = same {
+                        failures.equal(
+                            &format!("{name}: {table}: {column}"),
+                            &same.as_str(),
+                            &text,
+                        );
+                    } else {
+                        let left_out = column == "end_ns" || column.ends_with("_ticks");
+                        failures.equal(&format!("{name}: {table}: {column}"), &left_out, &true);
+                    }
+                }
+            }
+        }
+
+        let mut sums: BTreeMap<String, i64> = BTreeMap::new();
+        for span in rows(&store, "spans") {
+            if let (tid, Field::Long(ns)) = (as_csv(&span["tid"]), &span["duration_ns"]) {
+                *sums.entry(tid).or_default() += ns;
+            }
+        }
+        for vcpu in &kept {
+            let observed = as_csv(&vcpu["observed_ns"]).parse().unwrap_or(0);
+            let sum = sums.get(&as_csv(&vcpu["tid"])).copied().unwrap_or(0);
+            failures.equal(
+                &format!("{name}: the time of {:?}", vcpu["tid"]),
+                &sum,
+                &observed,
+            );
+        }
+    }
+    failures.finish(100);
+}
+
+/// A file for each table, with rows or without, of which every row says whose it is.
+#[test]
+fn every_table_has_a_file_and_the_same_recording_takes_its_own_place() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = folder.path().join("fleet");
+    let plain = file("vmx/tiny-irqchip/perf.data.zst");
+    let said = stored(
+        &store,
+        &plain,
+        &["--label", "role=web", "--label", "rack=7"],
+    );
+    assert!(said.contains("day 2026-11-23"), "{said}");
+    let first: Vec<(PathBuf, Vec<u8>)> = files(&store)
+        .into_iter()
+        .map(|path| (path.clone(), fs::read(&path).expect("it is there")))
+        .collect();
+    assert_eq!(first.len(), 11);
+    let run_row = &rows(&store, "runs")[0];
+    assert_eq!(as_csv(&run_row["role"]), "web");
+    assert_eq!(as_csv(&run_row["labels"]), "rack=7");
+    assert_eq!(as_csv(&run_row["time_source"]), "given");
+    for table in ["vcpus", "exit_rows", "tasks", "paths", "stages", "hists"] {
+        for row in rows(&store, table) {
+            assert_eq!(row["run"], run_row["run"], "{table}");
+            assert_eq!(row["host"], run_row["host"], "{table}");
+        }
+    }
+
+    // Unpacked and under another name it is the same recording; what is stored is the same but for its name.
+    let unpacked = folder.path().join("perf.data");
+    fs::write(&unpacked, fixtures::read(&plain)).expect("written");
+    stored(
+        &store,
+        &unpacked,
+        &["--label", "role=web", "--label", "rack=7"],
+    );
+    let again = files(&store);
+    assert_eq!(again.len(), first.len());
+    for (path, bytes) in &first {
+        if !path.starts_with(store.join("runs")) {
+            assert_eq!(
+                &fs::read(path).expect("it is there"),
+                bytes,
+                "{}",
+                path.display()
+            );
+        }
+    }
+}
+
+/// What a writer that was ended left behind is in nobody's way, and goes with the next one.
+#[test]
+fn a_recording_is_there_whole_or_not_at_all() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = folder.path().join("fleet");
+    let recording = file("vmx/tiny-irqchip/perf.data.zst");
+    stored(&store, &recording, &["--detail"]);
+    let whole: Vec<(PathBuf, Vec<u8>)> = files(&store)
+        .into_iter()
+        .map(|path| (path.clone(), fs::read(&path).expect("it is there")))
+        .collect();
+    // As if it had been ended after each of its renames: later tables lie under the names they had while written.
+    for ended in 0..whole.len() {
+        for (path, bytes) in whole.iter().skip(ended) {
+            fs::remove_file(path).expect("removed");
+            let mut begun = path.clone().into_os_string();
+            begun.push(".4711.tmp");
+            fs::write(begun, &bytes[..bytes.len() / 2]).expect("written");
+        }
+        stored(&store, &recording, &["--detail"]);
+        let names: Vec<PathBuf> = whole.iter().map(|(path, _)| path.clone()).collect();
+        assert_eq!(files(&store), names, "ended after {ended}");
+        for (path, bytes) in &whole {
+            assert_eq!(
+                &fs::read(path).expect("it is there"),
+                bytes,
+                "{}",
+                path.display()
+            );
+        }
+    }
+    // A recording that cannot be read is named, the others are stored, and the status says so.
+    let broken = folder.path().join("broken.data");
+    fs::write(&broken, b"no recording").expect("written");
+    let done = run([
+        "export".as_ref(),
+        "--as".as_ref(),
+        "parquet".as_ref(),
+        "-o".as_ref(),
+        store.as_os_str(),
+        broken.as_os_str(),
+        recording.as_os_str(),
+    ]);
+    assert_eq!(done.status, 1);
+    let said = done.stderr.contains("not stored: ") && done.stderr.contains("broken.data");
+    assert!(said, "{}", done.stderr);
+    assert!(done.text().contains("stored "), "{}", done.text());
+}
+
+/// Names that somebody gave are in no byte of a masked store, and the same name is the same everywhere.
+#[test]
+fn masked_names_are_in_no_byte() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let key = folder.path().join("key");
+    fs::write(&key, "0123456789abcdef0123456789abcdef\n").expect("written");
+    let key = key.to_str().expect("a path");
+    let store = folder.path().join("fleet");
+    let recording = file("x86/preempted-sick/perf.data.zst");
+    let seed = json(&["info"], &recording).expect("info");
+    let vm = &seed["vms"][0];
+    let mut ps = String::from("  PID   TID COMMAND COMMAND\n");
+    for vcpu in vm["vcpus"].as_array().expect("vCPUs") {
+        ps.push_str(&format!(
+            " {}  {} planted-comm qemu-system-x86_64 -name planted-vm\n",
+            vm["pid"], vcpu["tid"]
+        ));
+    }
+    let facts = folder.path().join("ps.txt");
+    fs::write(&facts, ps).expect("written");
+    let facts = facts.to_str().expect("a path");
+    let private = [
+        "--host",
+        "planted-host",
+        "--label",
+        "role=planted-role",
+        "--facts",
+        facts,
+        "--detail",
+    ];
+    let mut masked = private.to_vec();
+    masked.extend(["--mask", key]);
+    let said = stored(&store, &recording, &masked);
+    assert!(
+        said.contains("planted-host"),
+        "people who have the key read the name: {said}"
+    );
+    let names = [
+        "planted-host",
+        "planted-role",
+        "planted-vm",
+        "planted-comm",
+        "preempted-sick",
+        "qemu",
+    ];
+    for path in files(&store) {
+        let bytes = fs::read(&path).expect("it is there");
+        let shown = String::from_utf8_lossy(&bytes).into_owned() + &path.display().to_string();
+        for name in &names[..4] {
+            assert!(!shown.contains(name), "{name} in {}", path.display());
+        }
+        // Parquet packs what it holds: values are read back, too.
+        let reader =
+            SerializedFileReader::new(File::open(&path).expect("it opens")).expect("Parquet");
+        for row in reader.get_row_iter(None).expect("rows") {
+            let text = row.expect("a row").to_string();
+            for name in names {
+                assert!(!text.contains(name), "{name} in {}: {text}", path.display());
+            }
+        }
+    }
+    let plain = folder.path().join("plain");
+    stored(&plain, &recording, &private);
+    let all: String = files(&plain)
+        .iter()
+        .map(|path| String::from_utf8_lossy(&fs::read(path).expect("it is there")).into_owned())
+        .collect();
+    assert!(
+        all.contains("planted-host") && all.contains("planted-vm"),
+        "nothing was planted"
+    );
+    // The VM has one name in all tables.
+    let name = |table: &str| rows(&store, table)[0]["vm_name"].clone();
+    assert_eq!(name("vcpus"), name("spans"));
+
+    // Names that are masked, that are not, and that are masked with another key do not get into one store.
+    let other = folder.path().join("other");
+    fs::write(&other, "another key of enough bytes").expect("written");
+    let other = other.to_str().expect("a path");
+    for more in [vec![], vec!["--mask", other]] {
+        let store = store.to_str().expect("a path");
+        let recording = recording.to_str().expect("a path");
+        let mut args = vec!["export", "--as", "parquet", "-o", store, recording];
+        args.extend(more);
+        let done = run(&args);
+        assert_eq!(done.status, 1, "{}", done.stderr);
+        assert!(done.stderr.contains("masked"), "{}", done.stderr);
+    }
+}
+
+/// What a store cannot have is refused with a sentence that says why.
+#[test]
+fn wrong_stores_are_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path().to_str().expect("a path");
+    let recording = file("vmx/tiny-irqchip/perf.data.zst");
+    let recording = recording.to_str().expect("a path");
+    let short = Path::new(folder).join("short");
+    fs::write(&short, "secret").expect("written");
+    let short = short.to_str().expect("a path");
+    for (more, status, why) in [
+        (&["--day", "23.11.2026"][..], 1, "is no day"),
+        (&["--vcpu", "0"], 2, "whole recordings"),
+        (&["--table", "spans"], 2, "rows of a CSV file"),
+        (&["--path", "irqfd"], 2, "the same tables"),
+        (&["--mask", short], 2, "at least 16 bytes"),
+        (&["--label", "role"], 2, "NAME=VALUE"),
+    ] {
+        let mut args = vec!["export", "--as", "parquet", "-o", folder, recording];
+        args.extend(more);
+        let done = run(&args);
+        assert_eq!(done.status, status, "{more:?}: {}", done.stderr);
+        assert!(done.stderr.contains(why), "{more:?}: {}", done.stderr);
+    }
+    for args in [
+        &["export", "--as", "parquet", recording][..],
+        &["export", "--as", "csv", "--detail", recording],
+    ] {
+        assert_eq!(run(args).status, 2, "{args:?}");
+    }
+}
+
+/// Without the engine one sentence says how to get it, and what reads a store besides.
+#[test]
+fn without_its_engine_sql_says_how_to_get_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = folder.path().join("trapline");
+    fs::copy(trapline().get_program(), &program).expect("a copy");
+    let done = std::process::Command::new(&program)
+        .args(["sql", "SELECT 1", "fleet"])
+        .env("PATH", folder.path())
+        .output()
+        .expect("it starts");
+    assert_eq!(done.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(
+        said.contains("trapline-fleet") && said.contains("duckdb"),
+        "{said}"
+    );
+}

@@ -1,0 +1,75 @@
+//! What can go wrong with a store.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why a recording was not written into a store.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// A file or folder cannot be read or written.
+    #[error("{}: {error}", .path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// A Parquet file cannot be made or read.
+    #[error("{}: {error}", .path.display())]
+    Parquet {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        error: parquet::errors::ParquetError,
+    },
+    /// The store has names that are masked by another key, or names as they are.
+    #[error(
+        "{}: the store has {there}, and this would have {here}: rows of one host would not find each other. Use the \
+         key that the store was begun with, or another folder.",
+        .path.display()
+    )]
+    OtherMask {
+        /// A file of the store.
+        path: PathBuf,
+        /// What the store has.
+        there: &'static str,
+        /// What would be written.
+        here: &'static str,
+    },
+    /// The store was written by a version whose tables are not known here.
+    #[error(
+        "{}: the store's tables are of version {there}, of a newer trapline; this one writes version {here}",
+        .path.display()
+    )]
+    Newer {
+        /// A file of the store.
+        path: PathBuf,
+        /// Its version.
+        there: u32,
+        /// Ours.
+        here: u32,
+    },
+    /// A day is none.
+    #[error("{day} is no day: write it as 2026-11-23")]
+    NoDay {
+        /// What was given.
+        day: String,
+    },
+}
+
+impl StoreError {
+    /// Returns what becomes of an error about a file.
+    pub(crate) fn file(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> StoreError {
+        let path = path.into();
+        |error| StoreError::File { path, error }
+    }
+
+    /// Returns what becomes of an error of Parquet's about a file.
+    pub(crate) fn parquet(
+        path: impl Into<PathBuf>,
+    ) -> impl FnOnce(parquet::errors::ParquetError) -> StoreError {
+        let path = path.into();
+        |error| StoreError::Parquet { path, error }
+    }
+}

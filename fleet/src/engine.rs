@@ -1,0 +1,136 @@
+//! The engine: DataFusion, which reads the store's tables and nothing else, and changes nothing.
+
+use std::sync::Arc;
+
+use anyhow::{Context, Result, anyhow, bail};
+use datafusion::arrow::array::AsArray;
+use datafusion::arrow::datatypes::{DataType, Field, Int64Type, Schema};
+use datafusion::datasource::file_format::parquet::ParquetFormat;
+use datafusion::datasource::listing::{
+    ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl,
+};
+use datafusion::error::DataFusionError;
+use datafusion::execution::context::SQLOptions;
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::prelude::{SessionConfig, SessionContext};
+
+use crate::fleet;
+use crate::output::{AnswerPrinter, StoreLosses};
+use crate::request::{ColumnKind, Question, Request, TableColumns};
+use crate::view::StoreView;
+
+/// The column that folders say.
+const DAY: &str = "day";
+
+/// Answers a question.
+///
+/// # Errors
+///
+/// There is no store, or the question is none that SQL has an answer for.
+pub(crate) async fn answer(request: &Request) -> Result<()> {
+    let names: Vec<&str> = request.tables.iter().map(|one| one.name.as_str()).collect();
+    let view = StoreView::of(&request.store, &names)?;
+    if view.runs == 0 && view.unread.is_empty() {
+        bail!(
+            "{}: no store of recordings; 'trapline export --as parquet REC... -o DIR' makes one",
+            request.store.display()
+        );
+    }
+    let context = context(request)?;
+    for table in &request.tables {
+        register(&context, &view, table).with_context(|| format!("table {}", table.name))?;
+    }
+    let losses = losses(&context).await?;
+    match &request.question {
+        Question::Sql(sql) => select(request, sql, &context, &view, losses).await,
+        Question::Fleet(question) => {
+            fleet::answer(request, question, &context, &view, losses).await
+        }
+    }
+}
+
+/// Answers a SELECT.
+async fn select(
+    request: &Request,
+    sql: &str,
+    context: &SessionContext,
+    view: &StoreView,
+    losses: StoreLosses,
+) -> Result<()> {
+    let failed = |error: DataFusionError| anyhow!("{}", error.strip_backtrace());
+    let read_only = SQLOptions::new()
+        .with_allow_ddl(false)
+        .with_allow_dml(false)
+        .with_allow_statements(false);
+    let frame = context
+        .sql_with_options(sql, read_only)
+        .await
+        .map_err(failed)?;
+    let printer = AnswerPrinter::new(request, view, losses, frame.schema().as_arrow());
+    let stream = frame.execute_stream().await.map_err(failed)?;
+    printer.print(stream).await
+}
+
+/// Returns what the recordings lost, whatever is asked of them.
+async fn losses(context: &SessionContext) -> Result<StoreLosses> {
+    let sql = "SELECT coalesce(sum(lost_events), 0), coalesce(max(CASE WHEN truncated THEN 1 ELSE 0 END), 0) FROM runs";
+    let batches = context.sql(sql).await?.collect().await?;
+    let number = |at: usize| {
+        let batch = batches.first().filter(|batch| batch.num_rows() > 0)?;
+        let column = batch.columns().get(at)?.as_primitive_opt::<Int64Type>()?;
+        Some(column.value(0))
+    };
+    Ok(StoreLosses {
+        lost_events: number(0).unwrap_or(0),
+        truncated: number(1).unwrap_or(0) > 0,
+    })
+}
+
+fn context(request: &Request) -> Result<SessionContext> {
+    let mut config = SessionConfig::new()
+        .with_target_partitions(request.threads.max(1))
+        .with_information_schema(false);
+    // Files are many and small: what their footers say of each column is read where a question needs it.
+    config.options_mut().execution.collect_statistics = false;
+    config.options_mut().execution.parquet.pushdown_filters = true;
+    let runtime = RuntimeEnvBuilder::new()
+        .with_memory_limit(request.memory, 1.0)
+        .build_arc()?;
+    Ok(SessionContext::new_with_config_rt(config, runtime))
+}
+
+/// Makes a table known, also where the store has no file of it: it has no rows then.
+fn register(context: &SessionContext, view: &StoreView, table: &TableColumns) -> Result<()> {
+    let fields = table.columns.iter().map(|column| {
+        let kind = match column.kind {
+            ColumnKind::Integer => DataType::Int64,
+            ColumnKind::Double => DataType::Float64,
+            ColumnKind::Flag => DataType::Boolean,
+            ColumnKind::Text => DataType::Utf8,
+        };
+        Field::new(&column.name, kind, true)
+    });
+    let fields: Vec<Field> = fields.collect();
+    let folder = view.table(&table.name);
+    if !folder.is_dir() {
+        let fields = fields.into_iter();
+        let all = fields.chain([Field::new(DAY, DataType::Utf8, true)]);
+        let schema = Schema::new(all.collect::<Vec<_>>());
+        let empty = datafusion::datasource::MemTable::try_new(Arc::new(schema), vec![vec![]])?;
+        context.register_table(table.name.as_str(), Arc::new(empty))?;
+        return Ok(());
+    }
+    let options = ListingOptions::new(Arc::new(ParquetFormat::default()))
+        .with_file_extension(".parquet")
+        .with_table_partition_cols(vec![(DAY.to_owned(), DataType::Utf8)]);
+    let url = ListingTableUrl::parse(format!("{}/", folder.display()))?;
+    // Columns that were added since a file was written are null there.
+    let config = ListingTableConfig::new(url)
+        .with_listing_options(options)
+        .with_schema(Arc::new(Schema::new(fields)));
+    context.register_table(
+        table.name.as_str(),
+        Arc::new(ListingTable::try_new(config)?),
+    )?;
+    Ok(())
+}

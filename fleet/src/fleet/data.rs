@@ -1,0 +1,335 @@
+//! What of a store the statistics look at: small tables, made by SQL.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::{Result, anyhow};
+use datafusion::arrow::array::{Array, AsArray, RecordBatch};
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::{DataType, Float64Type};
+use datafusion::prelude::SessionContext;
+
+use super::PeerGroups;
+use crate::request::FleetQuestion;
+
+/// Instances that a path has at least before its 99th percentile is held against others'.
+const LEAST_INSTANCES: u64 = 20;
+/// What is added to every time before its share is taken, in nanoseconds: what is near nothing is alike.
+const NOTHING_NS: f64 = 1e6;
+
+/// A recording.
+#[derive(Debug, Clone)]
+pub(crate) struct FleetRun {
+    pub(crate) host: String,
+    pub(crate) run: String,
+    pub(crate) day: String,
+    pub(crate) input: String,
+    pub(crate) can_tell: BTreeSet<String>,
+    pub(crate) lost_events: f64,
+    pub(crate) truncated: bool,
+    /// What hosts may have in common, by name.
+    pub(crate) facts: BTreeMap<String, String>,
+}
+
+impl FleetRun {
+    /// Returns whether what it says is not all that happened.
+    pub(crate) fn is_lossy(&self) -> bool {
+        self.truncated || self.lost_events > 0.0
+    }
+}
+
+/// A finding of a recording.
+#[derive(Debug, Clone)]
+pub(crate) struct FleetFinding {
+    pub(crate) host: String,
+    pub(crate) run: String,
+    pub(crate) day: String,
+    pub(crate) id: String,
+    pub(crate) severity: String,
+    pub(crate) cost_ns: f64,
+    pub(crate) cost_share: f64,
+}
+
+/// Where in a recording a thread waited longest for a CPU.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LongestWait {
+    pub(crate) at_ns: f64,
+    pub(crate) wait_ns: f64,
+}
+
+/// All of it.
+#[derive(Debug)]
+pub(crate) struct FleetData {
+    /// The day in question.
+    pub(crate) day: String,
+    /// Those it is held against, earliest first.
+    pub(crate) before: Vec<String>,
+    /// All that the store has.
+    pub(crate) all_days: Vec<String>,
+    pub(crate) runs: Vec<FleetRun>,
+    pub(crate) findings: Vec<FleetFinding>,
+    /// By metric, host and day the logarithm of the middle of its recordings' values.
+    pub(crate) metrics: BTreeMap<String, BTreeMap<(String, String), f64>>,
+    pub(crate) waits: BTreeMap<String, LongestWait>,
+}
+
+/// A row of an answer, as texts and numbers.
+struct AnswerRow<'b> {
+    batch: &'b RecordBatch,
+    row: usize,
+}
+
+impl AnswerRow<'_> {
+    fn text(&self, at: usize) -> String {
+        let column = self.batch.columns().get(at);
+        let text = column.and_then(|column| cast(column, &DataType::Utf8).ok());
+        let text = text.filter(|text| !text.is_null(self.row));
+        text.map_or_else(String::new, |text| {
+            text.as_string::<i32>().value(self.row).to_owned()
+        })
+    }
+
+    fn number(&self, at: usize) -> Option<f64> {
+        let column = cast(self.batch.columns().get(at)?, &DataType::Float64).ok()?;
+        (!column.is_null(self.row)).then(|| column.as_primitive::<Float64Type>().value(self.row))
+    }
+}
+
+/// Asks, and hands out each row.
+async fn each(
+    context: &SessionContext,
+    sql: &str,
+    mut row: impl FnMut(&AnswerRow<'_>),
+) -> Result<()> {
+    let failed = |error: datafusion::error::DataFusionError| anyhow!("{}", error.strip_backtrace());
+    let frame = context.sql(sql).await.map_err(failed)?;
+    for batch in frame.collect().await.map_err(failed)? {
+        for number in 0..batch.num_rows() {
+            row(&AnswerRow {
+                batch: &batch,
+                row: number,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Returns a text as SQL writes it.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
+impl FleetData {
+    /// Reads it.
+    ///
+    /// # Errors
+    ///
+    /// The store cannot be read.
+    pub(crate) async fn read(
+        context: &SessionContext,
+        question: &FleetQuestion,
+    ) -> Result<FleetData> {
+        let mut all_days = Vec::new();
+        each(
+            context,
+            "SELECT DISTINCT day FROM runs ORDER BY day",
+            |row| all_days.push(row.text(0)),
+        )
+        .await?;
+        let day = question
+            .day
+            .clone()
+            .or_else(|| all_days.last().cloned())
+            .unwrap_or_default();
+        let since = question.since.clone().unwrap_or_default();
+        let before = all_days.iter().filter(|one| **one < day && **one >= since);
+        let before: Vec<String> = before.cloned().collect();
+        let days: Vec<String> = before.iter().chain([&day]).map(|day| quoted(day)).collect();
+        let within = format!("day IN ({})", days.join(", "));
+        let mut data = FleetData {
+            day,
+            before,
+            all_days,
+            runs: Vec::new(),
+            findings: Vec::new(),
+            metrics: BTreeMap::new(),
+            waits: BTreeMap::new(),
+        };
+        data.read_runs(context, &within).await?;
+        data.read_findings(context, &within).await?;
+        data.read_metrics(context, &within).await?;
+        data.read_waits(context).await?;
+        Ok(data)
+    }
+
+    async fn read_runs(&mut self, context: &SessionContext, within: &str) -> Result<()> {
+        const FACTS: [&str; 7] = [
+            "role",
+            "kernel",
+            "arch",
+            "cpu_model",
+            "cpus",
+            "recorder",
+            "clock",
+        ];
+        let sql = format!(
+            "SELECT host, run, day, input, can_tell, lost_events, truncated, {} FROM runs \
+             WHERE {within} ORDER BY day, host, run",
+            FACTS.join(", ")
+        );
+        let runs = &mut self.runs;
+        each(context, &sql, |row| {
+            let facts = FACTS.iter().zip(7..);
+            let facts = facts.map(|(name, at)| ((*name).to_owned(), row.text(at)));
+            let can_tell = row.text(4);
+            runs.push(FleetRun {
+                host: row.text(0),
+                run: row.text(1),
+                day: row.text(2),
+                input: row.text(3),
+                can_tell: can_tell.split(',').map(str::to_owned).collect(),
+                lost_events: row.number(5).unwrap_or(0.0),
+                truncated: row.text(6) == "true",
+                facts: facts.filter(|(_, value)| !value.is_empty()).collect(),
+            });
+        })
+        .await?;
+        // Settings of hosts, by the facts that were stored with their recordings.
+        let sql = format!(
+            "SELECT run, key, value FROM facts WHERE {within} AND value IS NOT NULL AND key LIKE 'host.%'"
+        );
+        let mut facts: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
+        each(context, &sql, |row| {
+            facts
+                .entry(row.text(0))
+                .or_default()
+                .push((row.text(1), row.text(2)));
+        })
+        .await?;
+        for run in &mut self.runs {
+            run.facts.extend(facts.remove(&run.run).unwrap_or_default());
+        }
+        Ok(())
+    }
+
+    async fn read_findings(&mut self, context: &SessionContext, within: &str) -> Result<()> {
+        let sql = format!(
+            "SELECT host, run, day, id, severity, cost_ns, cost_share FROM findings WHERE {within} \
+             ORDER BY day, host, run, id, cost_ns"
+        );
+        let findings = &mut self.findings;
+        each(context, &sql, |row| {
+            findings.push(FleetFinding {
+                host: row.text(0),
+                run: row.text(1),
+                day: row.text(2),
+                id: row.text(3),
+                severity: row.text(4),
+                cost_ns: row.number(5).unwrap_or(0.0),
+                cost_share: row.number(6).unwrap_or(0.0),
+            });
+        })
+        .await
+    }
+
+    async fn read_metrics(&mut self, context: &SessionContext, within: &str) -> Result<()> {
+        // Recordings that lost events say too little of some times, and are not tested.
+        let whole: BTreeSet<&str> = self
+            .runs
+            .iter()
+            .filter(|run| !run.is_lossy())
+            .map(|run| run.run.as_str())
+            .collect();
+        let mut values: BTreeMap<(String, String, String), Vec<f64>> = BTreeMap::new();
+        let mut add = |metric: &str, row: &AnswerRow<'_>, value: Option<f64>| {
+            if let Some(value) =
+                value.filter(|value| *value > 0.0 && whole.contains(row.text(1).as_str()))
+            {
+                let key = (metric.to_owned(), row.text(0), row.text(2));
+                values.entry(key).or_default().push(value.ln());
+            }
+        };
+        let sql = format!(
+            "SELECT host, run, day, sum(CAST(runnable_ns AS DOUBLE)), sum(CAST(user_ns AS DOUBLE)), \
+             sum(CAST(kernel_ns AS DOUBLE)), sum(CAST(poll_ns AS DOUBLE)), sum(CAST(exits AS DOUBLE)), \
+             sum(CAST(observed_ns AS DOUBLE)) FROM vcpus WHERE {within} GROUP BY host, run, day"
+        );
+        each(context, &sql, |row| {
+            let Some(observed) = row.number(8).filter(|ns| *ns > 0.0) else {
+                return;
+            };
+            for (metric, at) in [
+                ("vCPU time waiting for a CPU", 3),
+                ("vCPU time in the VMM", 4),
+                ("vCPU time in KVM", 5),
+                ("vCPU time in halt polling", 6),
+            ] {
+                add(
+                    metric,
+                    row,
+                    row.number(at).map(|ns| (ns + NOTHING_NS) / observed),
+                );
+            }
+            add(
+                "exits a second",
+                row,
+                row.number(7).map(|exits| (exits + 1.0) / observed * 1e9),
+            );
+        })
+        .await?;
+        let sql = format!(
+            "SELECT host, run, day, path, p99_ns FROM paths WHERE {within} AND count >= {LEAST_INSTANCES}"
+        );
+        each(context, &sql, |row| {
+            add(&format!("p99 of path {}", row.text(3)), row, row.number(4));
+        })
+        .await?;
+        for ((metric, host, day), values) in values {
+            if let Some(middle) = crate::statistics::median(&values) {
+                self.metrics
+                    .entry(metric)
+                    .or_default()
+                    .insert((host, day), middle);
+            }
+        }
+        Ok(())
+    }
+
+    async fn read_waits(&mut self, context: &SessionContext) -> Result<()> {
+        let sql = format!(
+            "SELECT run, longest_wait_at_ns, longest_wait_ns FROM tasks WHERE day = {} AND longest_wait_ns > 0",
+            quoted(&self.day)
+        );
+        let waits = &mut self.waits;
+        each(context, &sql, |row| {
+            if let (Some(at_ns), Some(wait_ns)) = (row.number(1), row.number(2)) {
+                let one = LongestWait { at_ns, wait_ns };
+                let longest = waits.entry(row.text(0)).or_insert(one);
+                if wait_ns > longest.wait_ns {
+                    *longest = one;
+                }
+            }
+        })
+        .await
+    }
+
+    /// Returns the recordings of the day in question.
+    pub(crate) fn of_day(&self) -> impl Iterator<Item = &FleetRun> {
+        self.runs.iter().filter(|run| run.day == self.day)
+    }
+
+    /// Returns the hosts of the day by what makes them peers.
+    pub(crate) fn groups(&self, peers: &[String]) -> PeerGroups {
+        let mut groups: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for run in self.of_day() {
+            let values = peers
+                .iter()
+                .map(|name| run.facts.get(name).map_or("-", String::as_str));
+            let name = values.collect::<Vec<_>>().join(", ");
+            groups.entry(name).or_default().insert(run.host.clone());
+        }
+        let groups = groups.into_iter();
+        groups
+            .map(|(name, hosts)| (name, hosts.into_iter().collect()))
+            .collect()
+    }
+}

@@ -1,0 +1,219 @@
+//! Which files of a store are read.
+//!
+//! Engines stop at the first file that is cut off, some without its name, and read what writers left half done. So the
+//! files are looked at first: what cannot be read, and what belongs to a recording that was never written to its end,
+//! is left out and named.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use serde::Serialize;
+use tempfile::TempDir;
+
+/// What a Parquet file begins and ends with.
+const MAGIC: &[u8; 4] = b"PAR1";
+/// Its beginning, the length of its footer and its end.
+const LEAST: u64 = 12;
+/// The table of recordings.
+const RUNS: &str = "runs";
+
+/// A file that is not read.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub(crate) struct UnreadFile {
+    /// Its path in the store.
+    pub(crate) file: PathBuf,
+    /// Why.
+    pub(crate) why: String,
+}
+
+/// A store as it is read.
+#[derive(Debug)]
+pub(crate) struct StoreView {
+    /// Where the tables' folders are.
+    folder: PathBuf,
+    /// A folder of links to the files that are read, where not all are.
+    _links: Option<TempDir>,
+    /// What is not read.
+    pub(crate) unread: Vec<UnreadFile>,
+    /// Number of recordings.
+    pub(crate) runs: usize,
+}
+
+impl StoreView {
+    /// Looks at a store.
+    ///
+    /// # Errors
+    ///
+    /// It is no store, or cannot be read.
+    pub(crate) fn of(store: &Path, tables: &[&str]) -> Result<StoreView> {
+        let mut unread = Vec::new();
+        let mut runs = BTreeSet::new();
+        for (day, name) in files(&store.join(RUNS))? {
+            let file = Path::new(RUNS).join(&day).join(&name);
+            match whole(&store.join(&file)) {
+                Ok(()) => {
+                    runs.insert((day, name));
+                }
+                Err(why) => unread.push(UnreadFile {
+                    file,
+                    why: why.to_string(),
+                }),
+            }
+        }
+        let mut read: Vec<PathBuf> = Vec::new();
+        for table in tables.iter().filter(|table| **table != RUNS) {
+            for (day, name) in files(&store.join(table))? {
+                let file = Path::new(table).join(&day).join(&name);
+                let of_run = runs.contains(&(day, name));
+                let why = match whole(&store.join(&file)) {
+                    Ok(()) if of_run => {
+                        read.push(file);
+                        continue;
+                    }
+                    Ok(()) => "its recording was not written to its end".to_owned(),
+                    Err(why) => why.to_string(),
+                };
+                unread.push(UnreadFile { file, why });
+            }
+        }
+        let number = runs.len();
+        let of_runs = runs.into_iter();
+        read.extend(of_runs.map(|(day, name)| Path::new(RUNS).join(day).join(name)));
+        unread.sort();
+        let links = match unread.is_empty() {
+            true => None,
+            false => Some(linked(store, &read)?),
+        };
+        Ok(StoreView {
+            folder: links.as_ref().map_or(store, TempDir::path).to_owned(),
+            _links: links,
+            unread,
+            runs: number,
+        })
+    }
+
+    /// Returns the folder of a table.
+    pub(crate) fn table(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+}
+
+/// Returns day and name of each file of a table, but for those that a writer has not given a name yet.
+fn files(table: &Path) -> Result<Vec<(String, String)>> {
+    let named = |entry: &fs::DirEntry| entry.file_name().into_string().ok();
+    let mut all = Vec::new();
+    for day in entries(table)? {
+        let Some(name) = named(&day).filter(|name| name.starts_with("day=")) else {
+            continue;
+        };
+        for file in entries(&day.path())? {
+            let is_named = |name: &String| name.ends_with(".parquet") && !name.starts_with('.');
+            if let Some(file) = named(&file).filter(is_named) {
+                all.push((name.clone(), file));
+            }
+        }
+    }
+    Ok(all)
+}
+
+fn entries(folder: &Path) -> Result<Vec<fs::DirEntry>> {
+    match fs::read_dir(folder) {
+        Ok(entries) => entries
+            .collect::<io::Result<_>>()
+            .with_context(|| folder.display().to_string()),
+        // A store without details has no folders for them.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(error).with_context(|| folder.display().to_string()),
+    }
+}
+
+/// Fails where a file is no whole Parquet file, as far as its beginning and its end say.
+fn whole(path: &Path) -> io::Result<()> {
+    let broken = |why: &str| Err(io::Error::other(why.to_owned()));
+    let mut file = File::open(path)?;
+    let length = file.metadata()?.len();
+    if length < LEAST {
+        return broken("it is cut off");
+    }
+    let mut begins = [0; 4];
+    file.read_exact(&mut begins)?;
+    if &begins != MAGIC {
+        return broken("it is no Parquet file");
+    }
+    let mut ends = [0; 8];
+    file.seek(SeekFrom::End(-8))?;
+    file.read_exact(&mut ends)?;
+    let (footer, magic) = ends.split_at(4);
+    let footer = u32::from_le_bytes(footer.try_into().unwrap_or_default());
+    match magic == MAGIC && u64::from(footer) + LEAST <= length {
+        true => Ok(()),
+        false => broken("it is cut off"),
+    }
+}
+
+/// Makes a folder of links to the files that are read.
+fn linked(store: &Path, files: &[PathBuf]) -> Result<TempDir> {
+    let links = tempfile::tempdir()?;
+    let store = store.canonicalize()?;
+    for file in files {
+        let link = links.path().join(file);
+        if let Some(folder) = link.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        symlink(store.join(file), link)?;
+    }
+    Ok(links)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn put(store: &Path, file: &str, bytes: &[u8]) {
+        let path = store.join(file);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+        fs::write(path, bytes).expect("written");
+    }
+
+    /// A cut file, a writer's leftovers and a recording without its row are left out, each named but for leftovers.
+    #[test]
+    fn what_is_not_whole_is_left_out() {
+        let store = tempfile::tempdir().expect("a folder");
+        let store = store.path();
+        let whole = b"PAR1\0\0\0\0PAR1";
+        for file in [
+            "runs/day=2026-01-01/a-1.parquet",
+            "vcpus/day=2026-01-01/a-1.parquet",
+        ] {
+            put(store, file, whole);
+        }
+        let view = StoreView::of(store, &["vcpus", "runs", "spans"]).expect("a view");
+        assert_eq!((view.runs, view.unread.len()), (1, 0));
+        assert_eq!(view.table("vcpus"), store.join("vcpus"));
+
+        put(store, "runs/day=2026-01-02/b-2.parquet", &whole[..11]);
+        put(store, "vcpus/day=2026-01-02/b-2.parquet", whole);
+        put(store, "vcpus/day=2026-01-01/c-3.parquet", b"text");
+        put(store, "vcpus/day=2026-01-01/a-1.parquet.77.tmp", b"half");
+        let view = StoreView::of(store, &["vcpus", "runs"]).expect("a view");
+        let unread: Vec<String> = view
+            .unread
+            .iter()
+            .map(|one| format!("{}: {}", one.file.display(), one.why))
+            .collect();
+        assert_eq!(
+            unread,
+            [
+                "runs/day=2026-01-02/b-2.parquet: it is cut off",
+                "vcpus/day=2026-01-01/c-3.parquet: it is cut off",
+                "vcpus/day=2026-01-02/b-2.parquet: its recording was not written to its end",
+            ]
+        );
+        assert_eq!(files(&view.table("vcpus")).expect("files").len(), 1);
+        assert_eq!(files(&view.table("runs")).expect("files").len(), 1);
+    }
+}
