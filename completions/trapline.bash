@@ -1919,7 +1919,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__fleet)
-            opts="-h --day --since --peers --format --json --csv --color --strict --sandbox --help"
+            opts="-h --day --since --peers --check --compact --keep-detail --format --json --csv --color --strict --sandbox --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1935,6 +1935,10 @@ _trapline() {
                     ;;
                 --peers)
                     COMPREPLY=($(compgen -W "role cpu_model kernel arch cpus" -- "${cur}"))
+                    return 0
+                    ;;
+                --keep-detail)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --format)
@@ -3229,7 +3233,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__sql)
-            opts="-f -h --file --question --day --before --tables --limit --memory --threads --format --json --csv --color --strict --sandbox --help"
+            opts="-f -h --file --question --day --before --show --tables --limit --memory --threads --format --json --csv --color --strict --sandbox --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -987,6 +987,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand sql" -l sandbox -d 'Re
 required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
 show\t'As far as the kernel knows how to, and what is in force is said on standard error'
 off\t'Never'"
+complete -c trapline -n "__fish_trapline_using_subcommand sql" -l show -d 'Print the SQL of question N, for this store\'s days, and do not ask it: other engines take it too'
 complete -c trapline -n "__fish_trapline_using_subcommand sql" -l tables -d 'List the tables with their columns, units and meaning'
 complete -c trapline -n "__fish_trapline_using_subcommand sql" -l json -d 'Short for --format json'
 complete -c trapline -n "__fish_trapline_using_subcommand sql" -l csv -d 'Short for --format csv'
@@ -999,6 +1000,7 @@ cpu_model\t''
 kernel\t''
 arch\t''
 cpus\t''"
+complete -c trapline -n "__fish_trapline_using_subcommand fleet" -l keep-detail -d 'With --compact, remove single spans, exits and instances of days more than so many before the last, as 90d' -r
 complete -c trapline -n "__fish_trapline_using_subcommand fleet" -l format -d 'Print a table for people, JSON, or comma-separated values' -r -f -a "table\t'For people'
 json\t'For programs'
 csv\t'For spreadsheets'"
@@ -1009,6 +1011,8 @@ complete -c trapline -n "__fish_trapline_using_subcommand fleet" -l sandbox -d '
 required\t'The command ends where the kernel has no seccomp, or no Landlock that keeps files from being written, truncated and run (Linux 6.2). What newer ones refuse besides is not required'
 show\t'As far as the kernel knows how to, and what is in force is said on standard error'
 off\t'Never'"
+complete -c trapline -n "__fish_trapline_using_subcommand fleet" -l check -d 'Look at every file of the store instead, and say what is wrong. The exit status is 1 where something is'
+complete -c trapline -n "__fish_trapline_using_subcommand fleet" -l compact -d 'Make one file of each table and day, which engines read faster. Nothing else may change the store meanwhile: who writes waits'
 complete -c trapline -n "__fish_trapline_using_subcommand fleet" -l json -d 'Short for --format json'
 complete -c trapline -n "__fish_trapline_using_subcommand fleet" -l csv -d 'Short for --format csv'
 complete -c trapline -n "__fish_trapline_using_subcommand fleet" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'

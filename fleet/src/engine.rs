@@ -30,7 +30,7 @@ const DAY: &str = "day";
 pub(crate) async fn answer(request: &Request) -> Result<()> {
     let names: Vec<&str> = request.tables.iter().map(|one| one.name.as_str()).collect();
     let view = StoreView::of(&request.store, &names)?;
-    if view.runs == 0 && view.unread.is_empty() {
+    if view.files == 0 && view.unread.is_empty() {
         bail!(
             "{}: no store of recordings; 'trapline export --as parquet REC... -o DIR' makes one",
             request.store.display()
@@ -73,7 +73,8 @@ async fn select(
 
 /// Returns what the recordings lost, whatever is asked of them.
 async fn losses(context: &SessionContext) -> Result<StoreLosses> {
-    let sql = "SELECT coalesce(sum(lost_events), 0), coalesce(max(CASE WHEN truncated THEN 1 ELSE 0 END), 0) FROM runs";
+    let sql = "SELECT coalesce(sum(lost_events), 0), \
+               coalesce(max(CASE WHEN truncated THEN 1 ELSE 0 END), 0), count(*) FROM runs";
     let batches = context.sql(sql).await?.collect().await?;
     let number = |at: usize| {
         let batch = batches.first().filter(|batch| batch.num_rows() > 0)?;
@@ -83,6 +84,7 @@ async fn losses(context: &SessionContext) -> Result<StoreLosses> {
     Ok(StoreLosses {
         lost_events: number(0).unwrap_or(0),
         truncated: number(1).unwrap_or(0) > 0,
+        recordings: number(2).unwrap_or(0),
     })
 }
 

@@ -46,6 +46,8 @@ pub(crate) struct StoreLosses {
     pub(crate) lost_events: i64,
     /// Whether a recording was cut off.
     pub(crate) truncated: bool,
+    /// How many recordings there are.
+    pub(crate) recordings: i64,
 }
 
 impl<'r> AnswerPrinter<'r> {
@@ -130,7 +132,7 @@ impl<'r> AnswerPrinter<'r> {
                 writeln!(out, "  \"inputs\": {},", json!(self.request.inputs))?;
                 let quality = self.losses.quality(self.view);
                 writeln!(out, "  \"quality\": {quality},")?;
-                writeln!(out, "  \"recordings\": {},", self.view.runs)?;
+                writeln!(out, "  \"recordings\": {},", self.losses.recordings)?;
                 writeln!(out, "  \"left_out\": {},", json!(self.view.unread))?;
                 writeln!(out, "  \"columns\": {},", json!(columns))?;
                 write!(out, "  \"rows\": [")?;
@@ -151,7 +153,7 @@ impl<'r> AnswerPrinter<'r> {
                 if rows > shown.len() {
                     writeln!(out, "... and {} more rows (--limit)", rows - shown.len())?;
                 }
-                let of = match self.view.runs {
+                let of = match self.losses.recordings {
                     1 => "1 recording".to_owned(),
                     many => format!("{many} recordings"),
                 };

@@ -18,6 +18,8 @@ use tempfile::TempDir;
 const MAGIC: &[u8; 4] = b"PAR1";
 /// Its beginning, the length of its footer and its end.
 const LEAST: u64 = 12;
+/// What names of files begin with that 'fleet --compact' makes of many.
+const COMPACTED: &str = "all.";
 /// The table of recordings.
 const RUNS: &str = "runs";
 
@@ -39,8 +41,8 @@ pub(crate) struct StoreView {
     _links: Option<TempDir>,
     /// What is not read.
     pub(crate) unread: Vec<UnreadFile>,
-    /// Number of recordings.
-    pub(crate) runs: usize,
+    /// Files of the table of recordings that are read.
+    pub(crate) files: usize,
 }
 
 impl StoreView {
@@ -68,7 +70,8 @@ impl StoreView {
         for table in tables.iter().filter(|table| **table != RUNS) {
             for (day, name) in files(&store.join(table))? {
                 let file = Path::new(table).join(&day).join(&name);
-                let of_run = runs.contains(&(day, name));
+                // What was made of many is made of whole recordings.
+                let of_run = name.starts_with(COMPACTED) || runs.contains(&(day, name));
                 let why = match whole(&store.join(&file)) {
                     Ok(()) if of_run => {
                         read.push(file);
@@ -92,7 +95,7 @@ impl StoreView {
             folder: links.as_ref().map_or(store, TempDir::path).to_owned(),
             _links: links,
             unread,
-            runs: number,
+            files: number,
         })
     }
 
@@ -192,7 +195,7 @@ mod tests {
             put(store, file, whole);
         }
         let view = StoreView::of(store, &["vcpus", "runs", "spans"]).expect("a view");
-        assert_eq!((view.runs, view.unread.len()), (1, 0));
+        assert_eq!((view.files, view.unread.len()), (1, 0));
         assert_eq!(view.table("vcpus"), store.join("vcpus"));
 
         put(store, "runs/day=2026-01-02/b-2.parquet", &whole[..11]);

@@ -424,3 +424,103 @@ fn without_its_engine_sql_says_how_to_get_it() {
         "{said}"
     );
 }
+
+/// One file of each table and day has the rows that many had, and a recording that is in it is not stored twice.
+#[test]
+fn a_store_is_compacted_and_checked() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = folder.path().join("fleet");
+    let path = store.to_str().expect("a path");
+    let recordings = [
+        "vmx/tiny-irqchip/perf.data.zst",
+        "x86/preempted-sick/perf.data.zst",
+    ]
+    .map(file);
+    for recording in &recordings {
+        stored(&store, recording, &["--detail"]);
+    }
+    let tables = [
+        "vcpus",
+        "exit_rows",
+        "tasks",
+        "hists",
+        "spans",
+        "exits",
+        "instances",
+        "runs",
+    ];
+    let before = tables.map(|table| rows(&store, table));
+    let checked = run(["fleet", "--check", path]);
+    assert_eq!(checked.status, 0, "{}", checked.text());
+    assert!(
+        checked
+            .text()
+            .contains("28 files of 1 day: nothing is wrong"),
+        "{}",
+        checked.text()
+    );
+
+    let done = run(["fleet", "--compact", path]);
+    assert_eq!(done.status, 0, "{}", done.stderr);
+    assert!(done.text().contains("28 files are 14"), "{}", done.text());
+    assert_eq!(files(&store).len(), 14);
+    for (table, before) in tables.iter().zip(&before) {
+        assert_eq!(&rows(&store, table), before, "{table}");
+    }
+    assert_eq!(run(["fleet", "--check", path]).status, 0);
+    // Again there is nothing to do, and a recording that is in it stays there once.
+    assert!(run(["fleet", "--compact", path]).text().contains("already"));
+    for recording in &recordings {
+        assert!(stored(&store, recording, &["--detail"]).contains("already"));
+    }
+    assert_eq!(files(&store).len(), 14);
+    // Another day's details stay, those of this one go.
+    let recording = recordings[0].to_str().expect("a path");
+    let more = [
+        "export",
+        "--as",
+        "parquet",
+        "--detail",
+        "--day",
+        "2026-12-24",
+        "-o",
+        path,
+        recording,
+    ];
+    assert_eq!(run(more).status, 0);
+    assert_eq!(
+        run(["fleet", "--compact", "--keep-detail", "7d", path]).status,
+        0
+    );
+    assert!(!store.join("spans/day=2026-11-23").exists());
+    assert!(store.join("spans/day=2026-12-24").exists());
+    assert!(store.join("vcpus/day=2026-11-23").exists());
+
+    // What is wrong is named: a cut file, one without its recording, what a writer left, a folder that is no day.
+    let whole = files(&store);
+    let of = |table: &str| {
+        whole
+            .iter()
+            .find(|path| path.starts_with(store.join(table)))
+            .expect("a file")
+    };
+    let bytes = fs::read(of("tasks")).expect("it is there");
+    fs::write(of("tasks"), &bytes[..bytes.len() / 2]).expect("written");
+    fs::copy(
+        of("vcpus"),
+        store.join("vcpus/day=2026-11-23/nobody-0.parquet"),
+    )
+    .expect("copied");
+    fs::write(store.join("runs/day=2026-11-23/x-1.parquet.7.tmp"), "half").expect("written");
+    fs::create_dir(store.join("runs/day=yesterday")).expect("made");
+    let checked = run(["fleet", "--check", path]);
+    assert_eq!(checked.status, 1);
+    for why in [
+        "It cannot be read",
+        "not written to its end",
+        "A writer left it",
+        "The folder's day is none",
+    ] {
+        assert!(checked.text().contains(why), "{why}: {}", checked.text());
+    }
+}

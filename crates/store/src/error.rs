@@ -50,6 +50,12 @@ pub enum StoreError {
         /// Ours.
         here: u32,
     },
+    /// The recording is in a file that was made of many.
+    #[error("{}: the recording is in this file already, with others; its tables stay as they are", .path.display())]
+    Compacted {
+        /// The file.
+        path: PathBuf,
+    },
     /// A day is none.
     #[error("{day} is no day: write it as 2026-11-23")]
     NoDay {

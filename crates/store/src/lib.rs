@@ -16,13 +16,18 @@ one store.
 */
 #![forbid(unsafe_code)]
 
+mod check;
+mod compaction;
 mod error;
 mod footer;
+mod lock;
 mod place;
 mod run_id;
 mod table_file;
 mod writer;
 
+pub use check::{StoreCheck, StoreProblem, check};
+pub use compaction::{CompactedDay, compact, forget_detail};
 pub use error::StoreError;
 pub use footer::{SCHEMA_VERSION, StoreFooter};
 pub use place::{StorePlace, day_of};

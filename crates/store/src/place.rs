@@ -1,11 +1,14 @@
 //! Where files of a store lie.
 
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use render::store::StoreTable;
 
 use crate::{RunId, StoreError};
 
+/// What names of files begin with that are made of many.
+pub(crate) const COMPACTED: &str = "all.";
 /// Bytes of a host's name in a file's name.
 const HOST_BYTES: usize = 64;
 
@@ -57,6 +60,41 @@ impl StorePlace {
     pub(crate) fn file(&self) -> &str {
         &self.file
     }
+}
+
+/// Returns the days of a table, earliest first. A table that is not there has none.
+pub(crate) fn days(store: &Path, table: StoreTable) -> Result<Vec<String>, StoreError> {
+    let folder = store.join(table.name());
+    let names = names(&folder)?.into_iter();
+    let days = names.filter_map(|name| name.strip_prefix("day=").map(str::to_owned));
+    let mut days: Vec<String> = days.collect();
+    days.sort();
+    Ok(days)
+}
+
+/// Returns the names of a table's files of a day, in order, but for those that a writer has not named yet.
+pub(crate) fn day_files(
+    store: &Path,
+    table: StoreTable,
+    day: &str,
+) -> Result<Vec<String>, StoreError> {
+    let folder = store.join(table.name()).join(format!("day={day}"));
+    let mut files = names(&folder)?;
+    files.retain(|name| name.ends_with(".parquet") && !name.starts_with('.'));
+    files.sort();
+    Ok(files)
+}
+
+fn names(folder: &Path) -> Result<Vec<String>, StoreError> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(StoreError::file(folder)(error)),
+    };
+    let names = entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().into_string().ok());
+    Ok(names.collect())
 }
 
 /// Returns the day, in UTC, of a moment in nanoseconds since 1970.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use mask::NameMask;
 use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as PhysicalType};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int64Type};
-use parquet::errors::Result;
+use parquet::errors::{ParquetError, Result};
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::{ColumnPath, Type};
@@ -17,9 +17,11 @@ use rustc_hash::FxHashMap;
 use crate::StoreFooter;
 
 /// Rows that are held before they are written. It bounds memory, and is what an engine reads at once.
-const GROUP_ROWS: usize = 1 << 16;
+const GROUP_ROWS: usize = 1 << 15;
 /// Different texts of a column that are held at most; with more a group of rows ends earlier.
 const GROUP_TEXTS: usize = 1 << 14;
+/// Texts that are handed to Parquet at once.
+const BATCH: usize = 4096;
 
 /// What is held of a column.
 #[derive(Debug)]
@@ -27,11 +29,50 @@ enum ColumnValues {
     Integers(Vec<i64>),
     Doubles(Vec<f64>),
     Flags(Vec<bool>),
-    Texts {
-        values: Vec<ByteArray>,
-        /// Those that came in this group, masked where they are to be.
-        all: FxHashMap<Box<str>, ByteArray>,
-    },
+    Texts(TextValues),
+}
+
+/// Texts of a column: rows have few different ones, so each is kept once.
+#[derive(Debug, Default)]
+struct TextValues {
+    /// For each value its place among the texts.
+    places: Vec<u32>,
+    /// Those that came in this group, masked where they are to be.
+    texts: Vec<ByteArray>,
+    by_text: FxHashMap<Box<str>, u32>,
+    /// The one that came last: most often it comes again.
+    last: Option<(Box<str>, u32)>,
+}
+
+impl TextValues {
+    fn put(&mut self, text: &str, mask: Option<&NameMask>) {
+        if let Some((last, place)) = &self.last
+            && **last == *text
+        {
+            self.places.push(*place);
+            return;
+        }
+        let place = self.by_text.get(text).copied().unwrap_or_else(|| {
+            let stored = mask.map_or_else(|| text.to_owned(), |mask| mask.name(text));
+            self.add(stored.into_bytes().into(), text)
+        });
+        self.last = Some((text.into(), place));
+        self.places.push(place);
+    }
+
+    fn add(&mut self, stored: ByteArray, text: &str) -> u32 {
+        let place = u32::try_from(self.texts.len()).unwrap_or(u32::MAX);
+        self.texts.push(stored);
+        self.by_text.insert(text.into(), place);
+        place
+    }
+
+    fn clear(&mut self) {
+        self.places.clear();
+        self.texts.clear();
+        self.by_text.clear();
+        self.last = None;
+    }
 }
 
 impl ColumnValues {
@@ -40,10 +81,7 @@ impl ColumnValues {
             StoredType::Integer => ColumnValues::Integers(Vec::new()),
             StoredType::Double => ColumnValues::Doubles(Vec::new()),
             StoredType::Flag => ColumnValues::Flags(Vec::new()),
-            StoredType::Text => ColumnValues::Texts {
-                values: Vec::new(),
-                all: FxHashMap::default(),
-            },
+            StoredType::Text => ColumnValues::Texts(TextValues::default()),
         }
     }
 
@@ -52,10 +90,7 @@ impl ColumnValues {
             ColumnValues::Integers(values) => values.clear(),
             ColumnValues::Doubles(values) => values.clear(),
             ColumnValues::Flags(values) => values.clear(),
-            ColumnValues::Texts { values, all } => {
-                values.clear();
-                all.clear();
-            }
+            ColumnValues::Texts(values) => values.clear(),
         }
     }
 
@@ -73,9 +108,16 @@ impl ColumnValues {
                 let column = column.typed::<BoolType>();
                 column.write_batch(values, Some(known), None)?;
             }
-            ColumnValues::Texts { values, .. } => {
+            ColumnValues::Texts(values) => {
                 let column = column.typed::<ByteArrayType>();
-                column.write_batch(values, Some(known), None)?;
+                let mut places = values.places.iter();
+                for known in known.chunks(BATCH) {
+                    let present = known.iter().filter(|level| **level > 0).count();
+                    let batch = places.by_ref().take(present);
+                    let batch = batch.filter_map(|place| values.texts.get(*place as usize));
+                    let batch: Vec<ByteArray> = batch.cloned().collect();
+                    column.write_batch(&batch, Some(known), None)?;
+                }
             }
         }
         Ok(())
@@ -84,7 +126,8 @@ impl ColumnValues {
 
 /// A column that is being written.
 #[derive(Debug)]
-struct ColumnBuffer {
+pub(crate) struct ColumnBuffer {
+    name: String,
     is_private: bool,
     values: ColumnValues,
     /// For each row 1 where it has a value, else 0: Parquet's definition levels.
@@ -92,6 +135,57 @@ struct ColumnBuffer {
 }
 
 impl ColumnBuffer {
+    /// Appends rows without a value.
+    pub(crate) fn append_nulls(&mut self, rows: usize) {
+        self.known.resize(self.known.len() + rows, 0);
+    }
+
+    /// Appends whole numbers, with Parquet's definition levels of all rows. Returns whether the column takes them; so
+    /// do the others.
+    pub(crate) fn append_integers(&mut self, more: Vec<i64>, known: &[i16]) -> bool {
+        let ColumnValues::Integers(values) = &mut self.values else {
+            return false;
+        };
+        values.extend(more);
+        self.known.extend_from_slice(known);
+        true
+    }
+
+    /// Appends numbers.
+    pub(crate) fn append_doubles(&mut self, more: Vec<f64>, known: &[i16]) -> bool {
+        let ColumnValues::Doubles(values) = &mut self.values else {
+            return false;
+        };
+        values.extend(more);
+        self.known.extend_from_slice(known);
+        true
+    }
+
+    /// Appends flags.
+    pub(crate) fn append_flags(&mut self, more: Vec<bool>, known: &[i16]) -> bool {
+        let ColumnValues::Flags(values) = &mut self.values else {
+            return false;
+        };
+        values.extend(more);
+        self.known.extend_from_slice(known);
+        true
+    }
+
+    /// Appends texts.
+    pub(crate) fn append_texts(&mut self, more: Vec<ByteArray>, known: &[i16]) -> bool {
+        let ColumnValues::Texts(values) = &mut self.values else {
+            return false;
+        };
+        for text in more {
+            let Ok(text) = str::from_utf8(text.data()) else {
+                return false;
+            };
+            values.put(text, None);
+        }
+        self.known.extend_from_slice(known);
+        true
+    }
+
     fn put(&mut self, cell: StoredCell<'_>, mask: Option<&NameMask>) {
         let known = match (&mut self.values, cell) {
             (ColumnValues::Integers(values), StoredCell::Integer(number)) => {
@@ -106,16 +200,8 @@ impl ColumnBuffer {
                 values.push(flag);
                 true
             }
-            (ColumnValues::Texts { values, all }, StoredCell::Text(text)) => {
-                let held = all.get(text).cloned().unwrap_or_else(|| {
-                    let stored = match mask.filter(|_| self.is_private) {
-                        Some(mask) => ByteArray::from(mask.name(text).into_bytes()),
-                        None => ByteArray::from(text.as_bytes().to_vec()),
-                    };
-                    all.insert(text.into(), stored.clone());
-                    stored
-                });
-                values.push(held);
+            (ColumnValues::Texts(values), StoredCell::Text(text)) => {
+                values.put(text, mask.filter(|_| self.is_private));
                 true
             }
             _ => false,
@@ -124,7 +210,7 @@ impl ColumnBuffer {
     }
 
     fn is_full(&self) -> bool {
-        matches!(&self.values, ColumnValues::Texts { all, .. } if all.len() >= GROUP_TEXTS)
+        matches!(&self.values, ColumnValues::Texts(values) if values.texts.len() >= GROUP_TEXTS)
     }
 }
 
@@ -176,6 +262,7 @@ impl<'m, W: Write + Send> TableFile<'m, W> {
         let writer =
             SerializedFileWriter::new(out, Arc::new(schema), Arc::new(properties.build()))?;
         let buffers = columns.iter().map(|column| ColumnBuffer {
+            name: column.name.to_string(),
             is_private: column.is_private,
             values: ColumnValues::of(column.kind),
             known: Vec::new(),
@@ -200,6 +287,30 @@ impl<'m, W: Write + Send> TableFile<'m, W> {
             self.next = 0;
             self.rows += 1;
         }
+    }
+
+    /// Returns whether there is a column of this name.
+    pub(crate) fn has_column(&self, name: &str) -> bool {
+        self.columns.iter().any(|column| column.name == name)
+    }
+
+    /// Appends rows column by column: `fill` is called for each, and appends as many values.
+    pub(crate) fn append_rows(
+        &mut self,
+        rows: usize,
+        mut fill: impl FnMut(&str, &mut ColumnBuffer) -> Result<()>,
+    ) -> Result<()> {
+        for column in &mut self.columns {
+            let wanted = column.known.len() + rows;
+            let name = column.name.clone();
+            fill(&name, column)?;
+            if column.known.len() != wanted {
+                let text = format!("column {name} has another number of rows than the others");
+                return Err(ParquetError::General(text));
+            }
+        }
+        self.rows += rows as u64;
+        self.settle()
     }
 
     /// Returns whether a row has been begun and not ended.

@@ -1,6 +1,5 @@
 //! How a recording gets into a store: whole or not at all.
 
-use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
@@ -9,6 +8,8 @@ use mask::NameMask;
 use render::store::{StoreTable, StoredCell, run_columns};
 use rustix::fs::{FlockOperation, flock};
 
+use crate::compaction::compacted_file;
+use crate::lock::StoreLock;
 use crate::{RunId, SCHEMA_VERSION, StoreError, StoreFooter, StorePlace, TableFile};
 
 /// A file that has no name yet: where it is, and where it will be.
@@ -28,7 +29,10 @@ pub struct RunWriter<'m> {
     run: String,
     version: String,
     mask: Option<&'m NameMask>,
-    files: BTreeMap<StoreTable, BegunFile<'m>>,
+    /// In the order of the tables.
+    files: Vec<(StoreTable, BegunFile<'m>)>,
+    /// Where each table is in that list.
+    places: [Option<usize>; StoreTable::ALL.len()],
     /// Names that are not those of whole files yet; they go where the writing ends early.
     begun: Vec<PathBuf>,
 }
@@ -49,6 +53,9 @@ impl<'m> RunWriter<'m> {
         fs::create_dir_all(store).map_err(StoreError::file(store))?;
         let footer = StoreFooter::new(StoreTable::Runs.name(), version, mask);
         agree(store, &footer)?;
+        if let Some(path) = compacted_file(store, place.day(), &run.to_string())? {
+            return Err(StoreError::Compacted { path });
+        }
         for table in StoreTable::ALL {
             remove_left(&place.folder(store, table), place.file());
         }
@@ -59,7 +66,8 @@ impl<'m> RunWriter<'m> {
             version: version.to_owned(),
             place,
             mask,
-            files: BTreeMap::new(),
+            files: Vec::new(),
+            places: [None; StoreTable::ALL.len()],
             begun: Vec::new(),
         })
     }
@@ -70,7 +78,7 @@ impl<'m> RunWriter<'m> {
     ///
     /// It cannot be written.
     pub fn open(&mut self, table: StoreTable) -> Result<(), StoreError> {
-        if self.files.contains_key(&table) {
+        if self.places[table as usize].is_some() {
             return Ok(());
         }
         let folder = self.place.folder(&self.store, table);
@@ -92,7 +100,8 @@ impl<'m> RunWriter<'m> {
         columns.extend(table.columns());
         let file = TableFile::new(BufWriter::new(file), &columns, &footer, self.mask)
             .map_err(StoreError::parquet(&begun))?;
-        self.files.insert(table, BegunFile { begun, named, file });
+        self.places[table as usize] = Some(self.files.len());
+        self.files.push((table, BegunFile { begun, named, file }));
         Ok(())
     }
 
@@ -102,7 +111,8 @@ impl<'m> RunWriter<'m> {
     ///
     /// It cannot be written.
     pub fn put(&mut self, table: StoreTable, cell: StoredCell<'_>) -> Result<(), StoreError> {
-        let Some(one) = self.files.get_mut(&table) else {
+        let place = self.places[table as usize];
+        let Some((_, one)) = place.and_then(|place| self.files.get_mut(place)) else {
             return Ok(());
         };
         if !one.file.within_row() {
@@ -110,7 +120,13 @@ impl<'m> RunWriter<'m> {
             one.file.put(StoredCell::Text(&self.run));
         }
         one.file.put(cell);
-        one.file.settle().map_err(StoreError::parquet(&one.begun))
+        match one.file.within_row() {
+            true => Ok(()),
+            false => one
+                .file
+                .settle()
+                .map_err(|error| StoreError::parquet(&one.begun)(error)),
+        }
     }
 
     /// Brings all files to the disk and gives them their names, that of the table of recordings last. Returns how many
@@ -121,6 +137,7 @@ impl<'m> RunWriter<'m> {
     /// A file cannot be written; the recording is not in the store then.
     pub fn commit(mut self) -> Result<Vec<(StoreTable, u64)>, StoreError> {
         let mut names = Vec::new();
+        self.files.sort_by_key(|(table, _)| *table);
         for (table, one) in std::mem::take(&mut self.files) {
             let begun = one.begun.clone();
             let (out, rows) = one.file.finish().map_err(StoreError::parquet(&begun))?;
@@ -130,6 +147,7 @@ impl<'m> RunWriter<'m> {
             let file = whole.map_err(StoreError::file(&begun))?;
             names.push((table, rows, begun, one.named, file));
         }
+        let _shared = StoreLock::shared(&self.store)?;
         // Their order is that of the tables: recordings come last.
         for (_, _, begun, named, _) in &names {
             fs::rename(begun, named).map_err(StoreError::file(named))?;

@@ -1,14 +1,17 @@
 //! `trapline fleet`: which of many hosts to look at.
 
 use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::Args;
 use serde_json::json;
 
 use crate::commands::sql::engine::{EngineRequest, FleetEngine};
 use crate::commands::sql::is_store;
+use crate::commands::sql::questions::days as days_of;
 use crate::options::Format;
+use crate::output;
 use crate::usage::Usage;
 
 /// Columns of `runs` by which hosts may be peers.
@@ -35,8 +38,26 @@ pub(crate) struct FleetArgs {
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "role,cpu_model", value_parser = PEERS)]
     pub peers: Vec<String>,
 
+    /// Look at every file of the store instead, and say what is wrong. The exit status is 1 where something is.
+    #[arg(long, conflicts_with = "compact")]
+    pub check: bool,
+
+    /// Make one file of each table and day, which engines read faster. Nothing else may change the store meanwhile: who
+    /// writes waits.
+    #[arg(long)]
+    pub compact: bool,
+
+    /// With --compact, remove single spans, exits and instances of days more than so many before the last, as 90d.
+    #[arg(long, value_name = "DAYS", requires = "compact", value_parser = days)]
+    pub keep_detail: Option<u64>,
+
     #[command(flatten)]
     pub format: Format,
+}
+
+fn days(text: &str) -> Result<u64, String> {
+    let count = text.strip_suffix('d').and_then(|count| count.parse().ok());
+    count.ok_or_else(|| "a number of days is written as 90d".to_owned())
 }
 
 const FLEET_HELP: &str = "\
@@ -48,19 +69,85 @@ was tested: of a hundred such lines one may be false. docs/fleet.md says how tha
 Examples:
   trapline fleet fleet/
   trapline fleet --day 2026-11-23 --since 7d fleet/
+  trapline fleet --check fleet/
+  trapline fleet --compact --keep-detail 90d fleet/
   trapline fleet --peers role --json fleet/ | jq '.to_open[].command'";
+
+/// Says what is wrong with the store's files.
+fn check(args: &FleetArgs) -> Result<()> {
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    let today = words::utc_day(u64::try_from(now.as_nanos()).unwrap_or(u64::MAX));
+    let found = store::check(&args.store, &today)?;
+    let mut text = String::new();
+    for one in &found.problems {
+        text.push_str(&format!("{}: {}\n", one.path.display(), one.text));
+    }
+    text.push_str(&format!(
+        "{} of {}: {}\n",
+        words::plural(found.files as u64, "file"),
+        words::plural(found.days as u64, "day"),
+        match found.problems.len() {
+            0 => "nothing is wrong".to_owned(),
+            number => words::plural(number as u64, "problem"),
+        }
+    ));
+    output::print(&text)?;
+    match found.problems.is_empty() {
+        true => Ok(()),
+        false => bail!("{}: not all files can be used", args.store.display()),
+    }
+}
+
+/// Makes few files of many.
+fn compact(args: &FleetArgs) -> Result<()> {
+    if let (Some(keep), Some(last)) = (args.keep_detail, days_of(&args.store)?.last()) {
+        let last = words::parse_utc_day(last).unwrap_or(0);
+        let first = last.saturating_sub(keep.saturating_mul(86_400));
+        let first = words::utc_day(first.saturating_mul(1_000_000_000));
+        let forgotten = store::forget_detail(&args.store, &first)?;
+        if forgotten > 0 {
+            let text = format!(
+                "removed single things of {}\n",
+                words::plural(forgotten as u64, "day")
+            );
+            output::print(&text)?;
+        }
+    }
+    let done = store::compact(&args.store, env!("CARGO_PKG_VERSION"))?;
+    for day in &done {
+        let text = format!(
+            "{}: {} are {}\n",
+            day.day,
+            words::plural(day.files as u64, "file"),
+            day.left
+        );
+        output::print(&text)?;
+    }
+    match done.is_empty() {
+        true => output::print("there is one file of each table and day already\n"),
+        false => Ok(()),
+    }
+}
 
 /// Runs the command.
 pub(crate) fn run(args: &FleetArgs) -> Result<()> {
-    let engine = FleetEngine::find(&[&args.store])?;
     if !is_store(&args.store) {
         return Err(Usage::error(format!(
             "{}: no store of recordings; 'trapline export --as parquet REC... -o DIR' makes one",
             args.store.display()
         )));
     }
+    if args.check {
+        return check(args);
+    }
+    if args.compact {
+        return compact(args);
+    }
+    let engine = FleetEngine::find(&[&args.store])?;
     let no_day = |day: &str| Usage::error(format!("{day} is no day: write it as 2026-11-23"));
-    let days = crate::commands::sql::questions::days(&args.store)?;
+    let days = days_of(&args.store)?;
     let day = match &args.day {
         Some(day) if words::parse_utc_day(day).is_none() => return Err(no_day(day)),
         Some(day) => Some(day.clone()),

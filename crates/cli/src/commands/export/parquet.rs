@@ -69,6 +69,10 @@ pub(super) fn run(args: &ExportArgs) -> Result<()> {
         };
         match recording.write() {
             Ok(text) => output::print(&text)?,
+            // It is where it belongs.
+            Err(error) if is_stored(&error) => {
+                output::print(&format!("{}: {error:#}\n", path.display()))?;
+            }
             // The one recording's error is the command's.
             Err(error) if recordings.len() == 1 => return Err(error),
             Err(error) => {
@@ -88,6 +92,10 @@ pub(super) fn run(args: &ExportArgs) -> Result<()> {
             recordings.len()
         )),
     }
+}
+
+fn is_stored(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(StoreError::Compacted { .. }))
 }
 
 fn read_mask(path: &Path) -> Result<NameMask> {

@@ -45,6 +45,10 @@ pub(crate) struct SqlArgs {
     #[arg(long, value_name = "DAY", requires = "question")]
     pub before: Option<String>,
 
+    /// Print the SQL of question N, for this store's days, and do not ask it: other engines take it too.
+    #[arg(long, requires = "question")]
+    pub show: bool,
+
     /// List the tables with their columns, units and meaning.
     #[arg(long)]
     pub tables: bool,
@@ -102,6 +106,10 @@ pub(crate) fn run(args: &SqlArgs) -> Result<()> {
         ));
     }
     let inputs: Vec<&Path> = inputs.iter().map(Path::new).collect();
+    if args.show {
+        let store = inputs.first().filter(|input| is_store(input)).copied();
+        return output::print(&(question(args, asked, store)? + ";\n"));
+    }
     // What is missing is said before anything is read.
     let engine = FleetEngine::find(&inputs)?;
     let (store, _made) = match inputs.as_slice() {

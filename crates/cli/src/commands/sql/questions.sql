@@ -1,8 +1,9 @@
--- The twelve questions of somebody who has many hosts ('trapline sql --question N DIR'). One text for DataFusion, DuckDB, Spark and
--- ClickHouse (with join_use_nulls = 1). :day is the day in question, :before the one that it is held against: by default the last
--- two days of the store. What keeps the text portable: CAST(x AS DOUBLE) before every division (DataFusion divides integers as
--- integers); sums over a fleet in DOUBLE (DataFusion's sums of integers wrap around silently); every column that leaves a WITH gets
--- its name by AS (ClickHouse); days as text; no function that one engine alone has.
+-- The twelve questions of somebody who has many hosts ('trapline sql --question N DIR'). One text for DataFusion, DuckDB,
+-- Spark and ClickHouse (with join_use_nulls = 1). :day is the day in question, :before the one that it is held against: by
+-- default the last two days of the store. What keeps the text portable: CAST(x AS DOUBLE) before every division (DataFusion
+-- divides integers as integers); sums over a fleet in DOUBLE (DataFusion's sums of integers wrap around silently); every
+-- column that leaves a WITH gets its name by AS (ClickHouse); days as text; ORDER BY with LIMIT over what is never null
+-- alone (engines put nulls at either end); no function that one engine alone has.
 
 -- Q1 Which hosts have which problem, and what does it cost?
 SELECT f.id, f.host, r.role, r.kernel, f.title, f.severity, f.cost_share, f.cost_ns
@@ -23,7 +24,7 @@ GROUP BY f.id ORDER BY cost_s DESC, f.id;
 SELECT v.host, v.vm, count(*) AS vcpus,
        sum(CAST(v.runnable_ns AS DOUBLE)) / sum(CAST(v.observed_ns - v.halted_ns AS DOUBLE)) AS runnable_of_awake,
        max(v.wait_max_ns) AS longest_wait_ns
-FROM vcpus v WHERE v.day = :day AND v.observed_ns > v.halted_ns
+FROM vcpus v WHERE v.day = :day AND v.observed_ns > v.halted_ns AND v.runnable_ns IS NOT NULL
 GROUP BY v.host, v.vm ORDER BY runnable_of_awake DESC, v.host LIMIT 20;
 
 -- Q4 Which hosts are outliers among their peers (same role), by which state of their vCPUs? Robust z: median and MAD of log shares.
@@ -86,7 +87,7 @@ ORDER BY hosts DESC, id;
 -- Q8 Which exits cost most across the fleet, and on how many hosts is their rate more than three times their peers' median?
 WITH o AS (SELECT day, run, sum(observed_ns) AS observed FROM vcpus WHERE day = :day GROUP BY day, run),
 e AS (SELECT x.host AS host, r.role AS role, x.event AS event, x.key AS key, x.name AS name, CAST(x.count AS DOUBLE) / o.observed * 1e9 AS rate,
-             CAST(x.kernel_ns + x.user_ns AS DOUBLE) / o.observed AS handling
+             CAST(coalesce(x.kernel_ns + x.user_ns, CASE WHEN x.waiting THEN 0 ELSE x.total_ns END) AS DOUBLE) / o.observed AS handling
       FROM exit_rows x JOIN o ON o.run = x.run AND o.day = x.day JOIN runs r ON r.run = x.run AND r.day = x.day
       WHERE x.day = :day),
 m AS (SELECT role, event, key, median(rate) AS mid FROM e GROUP BY role, event, key)

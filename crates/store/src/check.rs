@@ -1,0 +1,111 @@
+//! Looks at every file of a store, and says what is wrong with it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use render::store::StoreTable;
+
+use crate::place::{COMPACTED, day_files, days};
+use crate::{SCHEMA_VERSION, StoreError, StoreFooter};
+
+/// What is wrong with a file or a folder.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct StoreProblem {
+    /// Which.
+    pub path: PathBuf,
+    /// A sentence.
+    pub text: String,
+}
+
+/// What a look at a store found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StoreCheck {
+    /// Files of all tables that were looked at.
+    pub files: usize,
+    /// Days that it has.
+    pub days: usize,
+    /// What is wrong.
+    pub problems: Vec<StoreProblem>,
+}
+
+/// Looks at a store: at the beginning and the end of every file, at what belongs to no recording, and at what was
+/// written by several keys. `today` is the day it is.
+///
+/// # Errors
+///
+/// Its folders cannot be read.
+pub fn check(store: &Path, today: &str) -> Result<StoreCheck, StoreError> {
+    let mut found = StoreCheck::default();
+    let mut masks: BTreeMap<Option<String>, PathBuf> = BTreeMap::new();
+    let all_days = days(store, StoreTable::Runs)?;
+    found.days = all_days.len();
+    for table in StoreTable::ALL {
+        for day in days(store, table)? {
+            let folder = store.join(table.name()).join(format!("day={day}"));
+            let mut problem = |path: PathBuf, text: &str| {
+                let text = text.to_owned();
+                found.problems.push(StoreProblem { path, text });
+            };
+            if words::parse_utc_day(&day).is_none() {
+                problem(folder.clone(), "The folder's day is none.");
+            } else if day.as_str() > today {
+                problem(
+                    folder.clone(),
+                    "The day is in the future: a clock was wrong.",
+                );
+            }
+            let whole = day_files(store, StoreTable::Runs, &day)?;
+            for name in day_files(store, table, &day)? {
+                found.files += 1;
+                let path = folder.join(&name);
+                match StoreFooter::read(&path) {
+                    Err(error) => found.problems.push(StoreProblem {
+                        text: format!("It cannot be read, and is left out: {error}"),
+                        path,
+                    }),
+                    Ok(footer) => {
+                        if footer.schema > SCHEMA_VERSION {
+                            found.problems.push(StoreProblem {
+                                path: path.clone(),
+                                text: "A newer trapline wrote it.".to_owned(),
+                            });
+                        }
+                        if !name.starts_with(COMPACTED) && !whole.contains(&name) {
+                            found.problems.push(StoreProblem {
+                                path: path.clone(),
+                                text: "Its recording was not written to its end: it is left out. Storing it again \
+                                       mends it."
+                                    .to_owned(),
+                            });
+                        }
+                        masks.entry(footer.mask).or_insert(path);
+                    }
+                }
+            }
+            for entry in fs::read_dir(&folder)
+                .map_err(StoreError::file(&folder))?
+                .flatten()
+            {
+                if entry.path().extension().is_some_and(|end| end == "tmp") {
+                    found.problems.push(StoreProblem {
+                        path: entry.path(),
+                        text: "A writer left it, or is at work: the next that stores this recording removes it."
+                            .to_owned(),
+                    });
+                }
+            }
+        }
+    }
+    if masks.len() > 1 {
+        for path in masks.into_values() {
+            found.problems.push(StoreProblem {
+                path,
+                text: "Names are masked by several keys, or by none: hosts do not find each other."
+                    .to_owned(),
+            });
+        }
+    }
+    found.problems.sort();
+    Ok(found)
+}

@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""Asks the questions that trapline brings along on other engines, and compares the answers.
+
+    fleet/engines.py --trapline PROGRAM --store DIR duckdb spark
+
+Engines are Python's: 'pip install duckdb', 'pip install pyspark' (with Java 17). Rows have to be the same in any order; numbers
+that are not whole may differ in their tenth digit. PROGRAM finds trapline-fleet as it does for people.
+"""
+
+import argparse
+import json
+import math
+import os
+import subprocess
+import sys
+
+QUESTIONS = range(1, 13)
+
+
+def ours(program, store, number):
+    """The SQL of a question, and our answer: names of columns and rows."""
+    ask = [program, "sql", "--question", str(number)]
+    sql = subprocess.run([*ask, "--show", store], check=True, stdout=subprocess.PIPE, text=True).stdout
+    done = subprocess.run([*ask, "--json", store], check=True, stdout=subprocess.PIPE, text=True)
+    answer = json.loads(done.stdout)
+    names = [column["name"] for column in answer["columns"]]
+    return sql.rstrip().rstrip(";"), [tuple(row[name] for name in names) for row in answer["rows"]]
+
+
+def tables(store):
+    return sorted(name for name in os.listdir(store) if os.path.isdir(os.path.join(store, name)))
+
+
+class DuckDb:
+    """DuckDB in this process."""
+
+    def __init__(self, store):
+        import duckdb
+        self.connection = duckdb.connect()
+        for table in tables(store):
+            files = os.path.join(store, table, "*", "*.parquet").replace("'", "''")
+            self.connection.execute(
+                f"CREATE VIEW {table} AS SELECT * FROM read_parquet('{files}', hive_partitioning = true, "
+                "hive_types_autocast = false, union_by_name = true)")
+
+    def rows(self, sql):
+        return self.connection.execute(sql).fetchall()
+
+
+class Spark:
+    """Spark in this process, or on the cluster that MASTER names."""
+
+    def __init__(self, store):
+        from pyspark.sql import SparkSession
+        builder = SparkSession.builder.appName("trapline questions").config("spark.sql.shuffle.partitions", 4)
+        # Days are texts.
+        builder = builder.config("spark.sql.sources.partitionColumnTypeInference.enabled", "false")
+        builder = builder.config("spark.ui.enabled", "false")
+        self.session = builder.master(os.environ.get("MASTER", "local[2]")).getOrCreate()
+        self.session.sparkContext.setLogLevel("ERROR")
+        for table in tables(store):
+            read = self.session.read.option("mergeSchema", "true").parquet(os.path.join(store, table))
+            read.createOrReplaceTempView(table)
+
+    def rows(self, sql):
+        return [tuple(row) for row in self.session.sql(sql).collect()]
+
+
+ENGINES = {"duckdb": DuckDb, "spark": Spark}
+
+
+def plain(value):
+    """A value as all engines have it."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, float) and math.isnan(value):
+        return None
+    return float(value)
+
+
+def order(row):
+    """Sorts rows alike: numbers by their first digits."""
+    return [("", 0.0) if value is None else (value, 0.0) if isinstance(value, str) else (" ", float(f"{value:.6g}"))
+            for value in row]
+
+
+def same(one, other):
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-9)
+    return one == other
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0], epilog=__doc__.split("\n\n", 1)[1],
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--trapline", required=True, metavar="PROGRAM")
+    parser.add_argument("--store", required=True, metavar="DIR")
+    parser.add_argument("engines", nargs="+", choices=sorted(ENGINES))
+    args = parser.parse_args()
+    failed = 0
+    asked = [(number, *ours(args.trapline, args.store, number)) for number in QUESTIONS]
+    for name in args.engines:
+        engine = ENGINES[name](args.store)
+        for number, sql, expected in asked:
+            rows = sorted((tuple(map(plain, row)) for row in engine.rows(sql)), key=order)
+            mine = sorted((tuple(map(plain, row)) for row in expected), key=order)
+            alike = len(rows) == len(mine) and all(
+                len(row) == len(own) and all(map(same, row, own)) for row, own in zip(rows, mine))
+            if not alike:
+                failed += 1
+                print(f"{name}: question {number}: {len(rows)} rows, ours {len(mine)}", file=sys.stderr)
+                for row, own in [pair for pair in zip(rows, mine) if pair[0] != pair[1]][:3]:
+                    print(f"  {row}\n  {own}", file=sys.stderr)
+    total = len(asked) * len(args.engines)
+    print(f"{total - failed} passed, {failed} failed")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
