@@ -1919,7 +1919,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__fleet)
-            opts="-h --day --since --peers --check --compact --keep-detail --format --json --csv --color --strict --sandbox --help"
+            opts="-o -h --day --since --peers --output --check --compact --keep-detail --format --json --csv --color --strict --sandbox --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1935,6 +1935,14 @@ _trapline() {
                     ;;
                 --peers)
                     COMPREPLY=($(compgen -W "role cpu_model kernel arch cpus" -- "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --keep-detail)

@@ -1000,6 +1000,7 @@ cpu_model\t''
 kernel\t''
 arch\t''
 cpus\t''"
+complete -c trapline -n "__fish_trapline_using_subcommand fleet" -s o -l output -d 'Write a page with everything, whose tables sort by any column, to FILE (.html)' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand fleet" -l keep-detail -d 'With --compact, remove single spans, exits and instances of days more than so many before the last, as 90d' -r
 complete -c trapline -n "__fish_trapline_using_subcommand fleet" -l format -d 'Print a table for people, JSON, or comma-separated values' -r -f -a "table\t'For people'
 json\t'For programs'

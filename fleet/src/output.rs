@@ -85,7 +85,7 @@ impl<'r> AnswerPrinter<'r> {
                     AnswerFormat::Table if rows < self.request.limit => {
                         shown.push(texts(&batch, row)?);
                     }
-                    AnswerFormat::Table => {}
+                    AnswerFormat::Table | AnswerFormat::Html => {}
                     AnswerFormat::Json => {
                         let comma = if rows > 0 { ",\n" } else { "\n" };
                         write!(out, "{comma}    {}", self.object(&batch, row)?)?;
@@ -111,7 +111,7 @@ impl<'r> AnswerPrinter<'r> {
 
     fn begin(&self, out: &mut dyn Write) -> Result<()> {
         match self.request.format {
-            AnswerFormat::Table => {}
+            AnswerFormat::Table | AnswerFormat::Html => {}
             AnswerFormat::Csv => {
                 let names: Vec<String> =
                     self.columns.iter().map(|(name, _)| name.clone()).collect();
@@ -143,7 +143,7 @@ impl<'r> AnswerPrinter<'r> {
 
     fn end(&self, out: &mut dyn Write, shown: &[Vec<String>], rows: usize) -> Result<()> {
         match self.request.format {
-            AnswerFormat::Csv => {}
+            AnswerFormat::Csv | AnswerFormat::Html => {}
             AnswerFormat::Json => {
                 let end = if rows > 0 { "\n  ]" } else { "]" };
                 writeln!(out, "{end}\n}}")?;

@@ -59,6 +59,8 @@ pub(crate) enum AnswerFormat {
     Json,
     /// A line each.
     Csv,
+    /// A page, of a fleet alone.
+    Html,
 }
 
 /// A table of the store.

@@ -15,6 +15,9 @@ pub(crate) const LEAST_EFFECT: f64 = 1.5;
 pub(crate) const LEAST_PEERS: usize = 8;
 /// The median absolute deviation of a normal distribution, as a standard deviation.
 const MAD_OF_NORMAL: f64 = 1.4826;
+/// As many normal values would give a standard deviation as exact as this share of them gives (Rousseeuw and Croux,
+/// 1993).
+const MAD_EFFICIENCY: f64 = 0.37;
 /// As many hosts as the scale of all metrics counts for.
 const SHRINK: f64 = 10.0;
 /// Degrees of freedom that are tried for the null distribution: from heavy tails to nearly normal ones.
@@ -77,7 +80,8 @@ pub(crate) fn shrunk_scales(groups: &[Vec<f64>]) -> Vec<Option<f64>> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NullDistribution {
     freedom: f64,
-    width: f64,
+    /// The middle of all scores' sizes.
+    middle: f64,
 }
 
 impl NullDistribution {
@@ -99,15 +103,18 @@ impl NullDistribution {
             }
         }
         let (_, freedom) = best?;
-        let student = StudentsT::new(0.0, 1.0, freedom).ok()?;
-        let width = middle / student.inverse_cdf(0.75);
-        Some(NullDistribution { freedom, width })
+        Some(NullDistribution { freedom, middle })
     }
 
-    /// Returns how often a score this far from zero, or farther, comes where nothing is wrong.
-    pub(crate) fn p_value(&self, score: f64) -> f64 {
-        match StudentsT::new(0.0, 1.0, self.freedom) {
-            Ok(student) => 2.0 * student.sf(score.abs() / self.width),
+    /// Returns how often a score of a group of so many hosts is this far from zero, or farther, where nothing is
+    /// wrong. The group's scale is an estimate itself, which makes the tails heavier than the bulk shows.
+    pub(crate) fn p_value(&self, score: f64, hosts: usize) -> f64 {
+        let of_scale = MAD_EFFICIENCY * (hosts as f64 + SHRINK);
+        match StudentsT::new(0.0, 1.0, self.freedom.min(of_scale)) {
+            Ok(student) => {
+                let width = self.middle / student.inverse_cdf(0.75);
+                2.0 * student.sf(score.abs() / width)
+            }
             Err(_) => 1.0,
         }
     }
@@ -225,7 +232,8 @@ pub(crate) fn outstanding(groups: &[Vec<TestedValue>]) -> Vec<Outstanding> {
         return Vec::new();
     };
     for (one, score) in &mut tested {
-        one.p_value = null.p_value(*score);
+        let hosts = groups.get(one.group).map_or(0, Vec::len);
+        one.p_value = null.p_value(*score, hosts);
     }
     let p_values: Vec<f64> = tested.iter().map(|(one, _)| one.p_value).collect();
     let alarms = alarms(&p_values);
@@ -242,15 +250,17 @@ pub(crate) fn outstanding(groups: &[Vec<TestedValue>]) -> Vec<Outstanding> {
 mod tests {
     use super::*;
 
-    /// Numbers that are the same in every run: xorshift (Marsaglia, 2003).
+    /// Numbers that are the same in every run: SplitMix64 (Steele, Lea and Flood, 2014).
     struct MadeNumbers(u64);
 
     impl MadeNumbers {
         fn uniform(&mut self) -> f64 {
-            self.0 ^= self.0 << 13;
-            self.0 ^= self.0 >> 7;
-            self.0 ^= self.0 << 17;
-            ((self.0 >> 11) as f64 + 0.5) / (1u64 << 53) as f64
+            self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let mut mixed = self.0;
+            mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            mixed ^= mixed >> 31;
+            ((mixed >> 11) as f64 + 0.5) / (1u64 << 53) as f64
         }
 
         fn student(&mut self, freedom: f64) -> f64 {
@@ -288,29 +298,43 @@ mod tests {
     /// Sixty healthy fleets have one alarm at most, those with normal tails and those with heavy ones.
     #[test]
     fn healthy_fleets_are_left_alone() {
-        let mut numbers = MadeNumbers(1);
-        let mut alarms = 0;
-        for number in 0..60 {
-            let hosts = [12, 40, 100][number % 3];
-            let freedom = [4.0, 100.0][number % 2];
-            alarms += outstanding(&fleet(&mut numbers, hosts, freedom, &[], 1.0)).len();
+        for seed in 1..=3 {
+            let mut numbers = MadeNumbers(seed);
+            let mut alarms = Vec::new();
+            for number in 0..60 {
+                let hosts = [12, 40, 100][number % 3];
+                let freedom = [4.0, 100.0][number % 2];
+                let found = outstanding(&fleet(&mut numbers, hosts, freedom, &[], 1.0));
+                alarms.extend(
+                    found
+                        .iter()
+                        .map(|one| (hosts, freedom, one.ratio, one.p_value)),
+                );
+            }
+            assert!(
+                alarms.len() <= 1,
+                "seed {seed}, in 60 healthy fleets: {alarms:?}"
+            );
         }
-        assert!(alarms <= 1, "{alarms} alarms in 60 healthy fleets");
     }
 
-    /// What is sick is found where hosts are alike, and none besides.
+    /// What is sick is found where hosts are alike, and next to nothing besides.
     #[test]
     fn sick_hosts_are_found() {
         let mut numbers = MadeNumbers(2);
         let planted = [(0, 3), (7, 11), (19, 29)];
-        for _ in 0..5 {
+        let mut wrong = 0;
+        for _ in 0..10 {
             let found = outstanding(&fleet(&mut numbers, 100, 100.0, &planted, 6.0));
-            let mut places: Vec<(usize, usize)> =
-                found.iter().map(|one| (one.group, one.host)).collect();
-            places.sort_unstable();
-            assert_eq!(places, planted);
-            assert!(found.iter().all(|one| (3.0..12.0).contains(&one.ratio)));
+            for place in planted {
+                let one = found.iter().find(|one| (one.group, one.host) == place);
+                let ratio = one.expect("it is found").ratio;
+                assert!((3.0..12.0).contains(&ratio), "{ratio}");
+            }
+            wrong += found.len() - planted.len();
         }
+        // Of 33 alarms one may be false by what is promised, as of any hundred.
+        assert!(wrong <= 1, "{wrong} false alarms beside 30 that are right");
         // Few peers say nothing.
         assert!(
             outstanding(&fleet(

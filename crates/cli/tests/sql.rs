@@ -156,6 +156,24 @@ fn a_fleet_has_its_screen_and_its_questions() {
             .is_some_and(|input| input.contains("storm-sick"))
     }));
 
+    // The page is one file, in which names are no markup.
+    let page = folder.path().join("fleet.html");
+    let written = asked(
+        &engine,
+        &["fleet", "-o", page.to_str().expect("a path"), path],
+    );
+    assert_eq!(written.status, 0, "{}", written.stderr);
+    let page = fs::read_to_string(page).expect("a page");
+    for part in [
+        "<h1>Fleet, 2026-11-23",
+        "timer-interrupt-storm",
+        "trapline report",
+        "FROM findings",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+    assert!(!page.contains("://"), "it asks nobody for anything");
+
     // A file that is cut off, and a recording without its row, are named and left out; the others answer.
     let day = store.join("vcpus/day=2026-11-23");
     let cut = fs::read_dir(&day)

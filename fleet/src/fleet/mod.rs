@@ -5,6 +5,7 @@
 
 mod data;
 mod metrics;
+mod page;
 mod problems;
 mod screen;
 mod to_open;
@@ -122,6 +123,7 @@ pub(crate) async fn answer(
     match request.format {
         AnswerFormat::Json => screen::document(&mut out, request, view, losses, &answer)?,
         AnswerFormat::Csv => screen::csv(&mut out, &answer)?,
+        AnswerFormat::Html => page::write(&mut out, &answer, view)?,
         AnswerFormat::Table => screen::text(&mut out, &answer, view)?,
     }
     out.flush()?;

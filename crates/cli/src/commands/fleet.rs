@@ -38,6 +38,10 @@ pub(crate) struct FleetArgs {
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "role,cpu_model", value_parser = PEERS)]
     pub peers: Vec<String>,
 
+    /// Write a page with everything, whose tables sort by any column, to FILE (.html).
+    #[arg(short, long, value_name = "FILE", conflicts_with_all = ["check", "compact"])]
+    pub output: Option<PathBuf>,
+
     /// Look at every file of the store instead, and say what is wrong. The exit status is 1 where something is.
     #[arg(long, conflicts_with = "compact")]
     pub check: bool,
@@ -69,6 +73,7 @@ was tested: of a hundred such lines one may be false. docs/fleet.md says how tha
 Examples:
   trapline fleet fleet/
   trapline fleet --day 2026-11-23 --since 7d fleet/
+  trapline fleet -o fleet.html fleet/
   trapline fleet --check fleet/
   trapline fleet --compact --keep-detail 90d fleet/
   trapline fleet --peers role --json fleet/ | jq '.to_open[].command'";
@@ -174,6 +179,7 @@ pub(crate) fn run(args: &FleetArgs) -> Result<()> {
         inputs: vec![args.store.display().to_string()],
         question: json!({ "fleet": { "day": day, "since": since, "peers": args.peers } }),
         format: args.format,
+        page: args.output.as_deref(),
         limit: usize::MAX,
         threads: None,
         memory_mib: 2048,

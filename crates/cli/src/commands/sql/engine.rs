@@ -10,7 +10,9 @@ use render::json::SCHEMA;
 use serde_json::json;
 
 use super::tables;
+use crate::new_file;
 use crate::options::Format;
+use crate::output;
 
 const NAME: &str = "trapline-fleet";
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -23,6 +25,8 @@ pub(crate) struct EngineRequest<'a> {
     /// What is asked, as the engine takes it.
     pub(crate) question: serde_json::Value,
     pub(crate) format: Format,
+    /// A page is written here, in place of what is printed.
+    pub(crate) page: Option<&'a Path>,
     pub(crate) limit: usize,
     pub(crate) threads: Option<usize>,
     pub(crate) memory_mib: usize,
@@ -75,10 +79,11 @@ impl FleetEngine {
             "store": request.store,
             "inputs": request.inputs,
             "question": request.question,
-            "format": match request.format {
-                Format::Table => "table",
-                Format::Json => "json",
-                Format::Csv => "csv",
+            "format": match (request.page, request.format) {
+                (Some(_), _) => "html",
+                (None, Format::Table) => "table",
+                (None, Format::Json) => "json",
+                (None, Format::Csv) => "csv",
             },
             "limit": request.limit,
             "threads": threads.unwrap_or(1),
@@ -89,6 +94,10 @@ impl FleetEngine {
             .arg("--request")
             .stdin(Stdio::piped())
             .stderr(Stdio::piped())
+            .stdout(match request.page {
+                Some(_) => Stdio::piped(),
+                None => Stdio::inherit(),
+            })
             .spawn()
             .with_context(|| self.0.display().to_string())?;
         if let Some(mut input) = engine.stdin.take() {
@@ -100,7 +109,16 @@ impl FleetEngine {
             .context("waiting for the engine")?;
         let said = String::from_utf8_lossy(&done.stderr);
         match (done.status.success(), said.trim()) {
-            (true, _) => Ok(io::stderr().write_all(said.as_bytes())?),
+            (true, _) => {
+                io::stderr().write_all(said.as_bytes())?;
+                match request.page {
+                    Some(page) => {
+                        new_file::write(page, |out| out.write_all(&done.stdout))?;
+                        output::print(&format!("wrote {}\n", page.display()))
+                    }
+                    None => Ok(()),
+                }
+            }
             (false, "") => Err(anyhow!("{NAME} was ended: {}", done.status)),
             (false, why) => Err(anyhow!("{why}")),
         }

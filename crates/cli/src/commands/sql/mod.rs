@@ -136,6 +136,7 @@ pub(crate) fn run(args: &SqlArgs) -> Result<()> {
             .collect(),
         question: json!({ "sql": sql }),
         format: args.format,
+        page: None,
         limit: args.limit,
         threads: args.threads,
         memory_mib: args.memory,
