@@ -176,7 +176,7 @@ impl StoredRecording<'_> {
             labels: label(args, |name| name != "role"),
             started_unix_ns: day.started_unix_ns,
             time_source: Some(day.source),
-            input: self.path.display().to_string(),
+            input: full_path(self.path),
             guests: Some(picture.guests.join(",")).filter(|names| !names.is_empty()),
             trapline: version,
             schema: SCHEMA_VERSION,
@@ -383,6 +383,16 @@ fn label(args: &StoreArgs, wanted: impl Fn(&str) -> bool) -> Option<String> {
         })
         .collect();
     (!texts.is_empty()).then(|| texts.join(","))
+}
+
+/// Returns the path by which others find a recording; standard input has none.
+fn full_path(path: &Path) -> String {
+    let full = std::path::absolute(path).ok();
+    let full = full.filter(|_| path.as_os_str() != "-");
+    full.map_or_else(
+        || path.display().to_string(),
+        |full| full.display().to_string(),
+    )
 }
 
 fn unix_ns(time: SystemTime) -> Option<u64> {
