@@ -121,7 +121,9 @@ fn a_store_has_what_the_commands_print() {
         let store = folder.path().join("fleet");
         stored(&store, &path, &["--detail", "--host", "web1"]);
 
-        let vcpus = json(&["vcpus"], &path).unwrap_or_default();
+        // Ticks are null in a store, as under the names of nanoseconds in documents.
+        let text = path.to_str().expect("a path");
+        let vcpus = run(["vcpus", "--json", text]).json().unwrap_or_default();
         let printed: Vec<Value> = vcpus["rows"].as_array().cloned().unwrap_or_default();
         let kept = rows(&store, "vcpus");
         failures.equal(&format!("{name}: vCPUs"), &kept.len(), &printed.len());
@@ -144,7 +146,11 @@ fn a_store_has_what_the_commands_print() {
         for table in ["spans", "exits", "instances"] {
             let path = path.to_str().expect("a path");
             let csv = run(["export", "--as", "csv", "--table", table, path]);
-            let printed = fixtures::csv::csv_rows(&csv.text());
+            // What has no table to print has none to store.
+            let printed = match csv.status {
+                0 => fixtures::csv::csv_rows(&csv.text()),
+                _ => Vec::new(),
+            };
             let kept = rows(&store, table);
             failures.equal(&format!("{name}: {table}"), &kept.len(), &printed.len());
             for (row, printed) in kept.iter().zip(&printed) {
