@@ -941,7 +941,7 @@ guest-ipi\t''
 device-irq\t''
 page-fault\t''"
 complete -c trapline -n "__fish_trapline_using_subcommand export" -l mtree -d 'Read where the VM\'s devices are from FILE, the output of \'info mtree\' in QEMU\'s monitor. It names I/O ports and MMIO addresses. Without it, names come from such a text in --facts, else from the defaults of QEMU\'s machines' -r -F
-complete -c trapline -n "__fish_trapline_using_subcommand export" -l host -d 'The host\'s name. Without it, that of the recording, else that of its facts' -r
+complete -c trapline -n "__fish_trapline_using_subcommand export" -l host -d 'The host\'s name. Without it, that of the recording' -r
 complete -c trapline -n "__fish_trapline_using_subcommand export" -l day -d 'The day on which the recording began, as 2026-11-23, where the recording does not say it or says it wrong' -r
 complete -c trapline -n "__fish_trapline_using_subcommand export" -l label -d 'Store this with the recording: role=NAME is what the host is for, by which it has its peers. May be repeated' -r
 complete -c trapline -n "__fish_trapline_using_subcommand export" -l mask -d 'Mask names of hosts, VMs, tasks, files and what a guest printed, by the secret that this file has' -r -F

@@ -29,7 +29,7 @@ const DAY: &str = "day";
 /// There is no store, or the question is none that SQL has an answer for.
 pub(crate) async fn answer(request: &Request) -> Result<()> {
     let names: Vec<&str> = request.tables.iter().map(|one| one.name.as_str()).collect();
-    let view = StoreView::of(&request.store, &names)?;
+    let view = StoreView::of(&request.store, &names, &request.compacted)?;
     if view.files == 0 && view.unread.is_empty() {
         bail!(
             "{}: no store of recordings; 'trapline export --as parquet REC... -o DIR' makes one",

@@ -32,6 +32,8 @@ fn main() -> ExitCode {
         }
         (Some("--request"), None) => match answer() {
             Ok(()) => ExitCode::SUCCESS,
+            // Who asked has seen enough.
+            Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
             Err(error) => {
                 let _ = writeln!(io::stderr(), "{error:#}");
                 ExitCode::FAILURE
@@ -43,6 +45,13 @@ fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let mut causes = error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<io::Error>());
+    causes.any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
 }
 
 fn say(text: &str) -> ExitCode {

@@ -24,6 +24,8 @@ pub(crate) struct Request {
     pub(crate) threads: usize,
     /// Bytes that it may hold.
     pub(crate) memory: usize,
+    /// What names of files begin with that are made of those of many recordings.
+    pub(crate) compacted: String,
     /// The tables.
     pub(crate) tables: Vec<TableColumns>,
 }

@@ -18,8 +18,6 @@ use tempfile::TempDir;
 const MAGIC: &[u8; 4] = b"PAR1";
 /// Its beginning, the length of its footer and its end.
 const LEAST: u64 = 12;
-/// What names of files begin with that 'fleet --compact' makes of many.
-const COMPACTED: &str = "all.";
 /// The table of recordings.
 const RUNS: &str = "runs";
 
@@ -46,12 +44,12 @@ pub(crate) struct StoreView {
 }
 
 impl StoreView {
-    /// Looks at a store.
+    /// Looks at a store, whose files that are made of many begin with `compacted`.
     ///
     /// # Errors
     ///
     /// It is no store, or cannot be read.
-    pub(crate) fn of(store: &Path, tables: &[&str]) -> Result<StoreView> {
+    pub(crate) fn of(store: &Path, tables: &[&str], compacted: &str) -> Result<StoreView> {
         let mut unread = Vec::new();
         let mut runs = BTreeSet::new();
         for (day, name) in files(&store.join(RUNS))? {
@@ -71,7 +69,7 @@ impl StoreView {
             for (day, name) in files(&store.join(table))? {
                 let file = Path::new(table).join(&day).join(&name);
                 // What was made of many is made of whole recordings.
-                let of_run = name.starts_with(COMPACTED) || runs.contains(&(day, name));
+                let of_run = name.starts_with(compacted) || runs.contains(&(day, name));
                 let why = match whole(&store.join(&file)) {
                     Ok(()) if of_run => {
                         read.push(file);
@@ -194,7 +192,7 @@ mod tests {
         ] {
             put(store, file, whole);
         }
-        let view = StoreView::of(store, &["vcpus", "runs", "spans"]).expect("a view");
+        let view = StoreView::of(store, &["vcpus", "runs", "spans"], "all.").expect("a view");
         assert_eq!((view.files, view.unread.len()), (1, 0));
         assert_eq!(view.table("vcpus"), store.join("vcpus"));
 
@@ -202,7 +200,7 @@ mod tests {
         put(store, "vcpus/day=2026-01-02/b-2.parquet", whole);
         put(store, "vcpus/day=2026-01-01/c-3.parquet", b"text");
         put(store, "vcpus/day=2026-01-01/a-1.parquet.77.tmp", b"half");
-        let view = StoreView::of(store, &["vcpus", "runs"]).expect("a view");
+        let view = StoreView::of(store, &["vcpus", "runs"], "all.").expect("a view");
         let unread: Vec<String> = view
             .unread
             .iter()

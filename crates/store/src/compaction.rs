@@ -198,7 +198,9 @@ fn write_one(
     let mut out = TableFile::new(BufWriter::new(file), &columns, &footer, None)
         .map_err(StoreError::parquet(to))?;
     for path in paths {
-        let theirs = StoreFooter::read(path)?;
+        let file = File::open(path).map_err(StoreError::file(path))?;
+        let reader = SerializedFileReader::new(file).map_err(StoreError::parquet(path))?;
+        let theirs = StoreFooter::of(&reader).map_err(StoreError::parquet(path))?;
         if theirs.mask != footer.mask {
             return Err(StoreError::OtherMask {
                 path: path.clone(),
@@ -206,8 +208,6 @@ fn write_one(
                 here: "one file of them",
             });
         }
-        let file = File::open(path).map_err(StoreError::file(path))?;
-        let reader = SerializedFileReader::new(file).map_err(StoreError::parquet(path))?;
         append(&reader, &mut out).map_err(StoreError::parquet(path))?;
     }
     let (written, _) = out.finish().map_err(StoreError::parquet(to))?;

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::path::Path;
 
 use mask::NameMask;
+use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 
@@ -49,14 +50,17 @@ impl StoreFooter {
     pub fn read(path: &Path) -> Result<StoreFooter, StoreError> {
         let file = File::open(path).map_err(StoreError::file(path))?;
         let reader = SerializedFileReader::new(file).map_err(StoreError::parquet(path))?;
+        StoreFooter::of(&reader).map_err(StoreError::parquet(path))
+    }
+
+    /// Returns that of a file that is open.
+    pub(crate) fn of(reader: &SerializedFileReader<File>) -> Result<StoreFooter, ParquetError> {
         let pairs = reader.metadata().file_metadata().key_value_metadata();
         let value = |key: &str| {
             let mut all = pairs.into_iter().flatten();
             all.find(|pair| pair.key == key)
                 .and_then(|pair| pair.value.clone())
         };
-        let missing =
-            || parquet::errors::ParquetError::General("it is no file of a store".to_owned());
         let schema = value(SCHEMA).and_then(|text| text.parse().ok());
         match (value(TABLE), schema) {
             (Some(table), Some(schema)) => Ok(StoreFooter {
@@ -65,7 +69,7 @@ impl StoreFooter {
                 version: value(VERSION).unwrap_or_default(),
                 mask: value(MASK),
             }),
-            _ => Err(StoreError::parquet(path)(missing())),
+            _ => Err(ParquetError::General("it is no file of a store".to_owned())),
         }
     }
 

@@ -30,7 +30,7 @@ pub use check::{StoreCheck, StoreProblem, check};
 pub use compaction::{CompactedDay, compact, forget_detail};
 pub use error::StoreError;
 pub use footer::{SCHEMA_VERSION, StoreFooter};
-pub use place::{StorePlace, day_of};
+pub use place::{COMPACTED, StorePlace, day_of};
 pub use run_id::RunId;
 pub use table_file::TableFile;
 pub use writer::RunWriter;

@@ -8,7 +8,7 @@ use render::store::StoreTable;
 use crate::{RunId, StoreError};
 
 /// What names of files begin with that are made of many.
-pub(crate) const COMPACTED: &str = "all.";
+pub const COMPACTED: &str = "all.";
 /// Bytes of a host's name in a file's name.
 const HOST_BYTES: usize = 64;
 

@@ -109,12 +109,13 @@ pub(crate) async fn answer(
     let problems = problems::of(&data);
     let (outliers, apart) = metrics::outliers(&data, &groups);
     limits.extend(apart);
+    let news = metrics::news(&data, &groups);
     let answer = FleetAnswer {
-        news: metrics::news(&data, &groups),
         shifts: metrics::shifts(&data, &groups),
         outliers,
         shared: problems::shared(&data, &problems),
-        to_open: to_open::of(&data, &groups),
+        to_open: to_open::of(&data, &news),
+        news,
         coverage,
         problems,
         limits,

@@ -32,7 +32,7 @@ pub(crate) struct Problem {
     #[serde(skip)]
     pub(crate) sick: BTreeSet<String>,
     #[serde(skip)]
-    pub(crate) told: BTreeSet<String>,
+    pub(crate) recorded: BTreeSet<String>,
 }
 
 /// Something that hosts with a problem have and others do not.
@@ -58,17 +58,17 @@ fn rank(severity: &str) -> u8 {
 }
 
 /// Returns the hosts of a day whose recordings could tell whether a cause is there, and those that have it.
-fn told(data: &FleetData, day: &str, id: &str) -> (BTreeSet<String>, BTreeSet<String>) {
+fn recorded_hosts(data: &FleetData, day: &str, id: &str) -> (BTreeSet<String>, BTreeSet<String>) {
     let runs = data
         .runs
         .iter()
         .filter(|run| run.day == day && run.can_tell.contains(id));
-    let told = runs.map(|run| run.host.clone()).collect();
+    let recorded = runs.map(|run| run.host.clone()).collect();
     let sick = data
         .findings
         .iter()
         .filter(|one| one.day == day && one.id == id);
-    (told, sick.map(|one| one.host.clone()).collect())
+    (recorded, sick.map(|one| one.host.clone()).collect())
 }
 
 /// Returns what was found, most hosts times cost first.
@@ -76,13 +76,13 @@ pub(crate) fn of(data: &FleetData) -> Vec<Problem> {
     let mut ids: BTreeSet<&str> = data.findings.iter().map(|one| one.id.as_str()).collect();
     let mut out = Vec::new();
     while let Some(id) = ids.pop_first() {
-        let (mut could_tell, sick) = told(data, &data.day, id);
+        let (mut could_tell, sick) = recorded_hosts(data, &data.day, id);
         could_tell.extend(sick.iter().cloned());
         let (came, went) = match data.before.last() {
             Some(before) => {
-                let (mut told_before, sick_before) = told(data, before, id);
-                told_before.extend(sick_before.iter().cloned());
-                let both: BTreeSet<&String> = told_before.intersection(&could_tell).collect();
+                let (mut recorded_before, sick_before) = recorded_hosts(data, before, id);
+                recorded_before.extend(sick_before.iter().cloned());
+                let both: BTreeSet<&String> = recorded_before.intersection(&could_tell).collect();
                 let came = both
                     .iter()
                     .filter(|host| sick.contains(**host) && !sick_before.contains(**host));
@@ -117,7 +117,7 @@ pub(crate) fn of(data: &FleetData) -> Vec<Problem> {
             came,
             went,
             sick,
-            told: could_tell,
+            recorded: could_tell,
         });
     }
     let weight = |one: &Problem| one.hosts as f64 * (one.cost_ns + 1.0);
@@ -156,7 +156,7 @@ pub(crate) fn shared(data: &FleetData, problems: &[Problem]) -> Vec<SharedFact> 
             };
             let sick = problem.sick.iter().filter(knows).count() as u64;
             let healthy: Vec<&String> = problem
-                .told
+                .recorded
                 .difference(&problem.sick)
                 .filter(knows)
                 .collect();

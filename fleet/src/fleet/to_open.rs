@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::PeerGroups;
 use super::data::FleetData;
-use super::metrics;
+use super::metrics::ChangedHost;
 
 /// Recordings that are named.
 const SHOWN: usize = 3;
@@ -38,7 +37,7 @@ fn shell(word: &str) -> String {
 
 /// Returns the recordings of the day that say most: first those whose findings cost most of their time, each cause
 /// once as long as there are others, then those that changed most.
-pub(crate) fn of(data: &FleetData, groups: &PeerGroups) -> Vec<RecordingToOpen> {
+pub(crate) fn of(data: &FleetData, news: &[ChangedHost]) -> Vec<RecordingToOpen> {
     let mut chosen: BTreeMap<String, String> = BTreeMap::new();
     let mut order: Vec<String> = Vec::new();
     let mut choose = |run: &str, why: String| {
@@ -67,7 +66,7 @@ pub(crate) fn of(data: &FleetData, groups: &PeerGroups) -> Vec<RecordingToOpen> 
             );
         }
     }
-    for one in metrics::news(data, groups) {
+    for one in news {
         let mut runs = data.of_day().filter(|run| run.host == one.host);
         if let Some(run) = runs.next() {
             choose(

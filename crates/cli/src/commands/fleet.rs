@@ -64,6 +64,12 @@ fn days(text: &str) -> Result<u64, String> {
     count.ok_or_else(|| "a number of days is written as 90d".to_owned())
 }
 
+/// Returns the day that is so many before another, which begins at so many seconds since 1970.
+fn days_before(seconds: u64, count: u64) -> String {
+    let first = seconds.saturating_sub(count.saturating_mul(86_400));
+    words::utc_day(first.saturating_mul(1_000_000_000))
+}
+
 const FLEET_HELP: &str = "\
 One screen: what the store has, causes by the hosts that have them, what changed since the days before (of single
 hosts and of whole groups), hosts that are unlike their peers on all days, what hosts with a cause have in
@@ -108,9 +114,7 @@ fn check(args: &FleetArgs) -> Result<()> {
 /// Makes few files of many.
 fn compact(args: &FleetArgs) -> Result<()> {
     if let (Some(keep), Some(last)) = (args.keep_detail, days_of(&args.store)?.last()) {
-        let last = words::parse_utc_day(last).unwrap_or(0);
-        let first = last.saturating_sub(keep.saturating_mul(86_400));
-        let first = words::utc_day(first.saturating_mul(1_000_000_000));
+        let first = days_before(words::parse_utc_day(last).unwrap_or(0), keep);
         let forgotten = store::forget_detail(&args.store, &first)?;
         if forgotten > 0 {
             let text = format!(
@@ -150,31 +154,22 @@ pub(crate) fn run(args: &FleetArgs) -> Result<()> {
     if args.compact {
         return compact(args);
     }
-    let engine = FleetEngine::find(&[&args.store])?;
     let no_day = |day: &str| Usage::error(format!("{day} is no day: write it as 2026-11-23"));
-    let days = days_of(&args.store)?;
+    let all = days_of(&args.store)?;
     let day = match &args.day {
         Some(day) if words::parse_utc_day(day).is_none() => return Err(no_day(day)),
         Some(day) => Some(day.clone()),
-        None => days.last().cloned(),
+        None => all.last().cloned(),
     };
     let since = match (&args.since, day.as_deref().and_then(words::parse_utc_day)) {
-        (Some(since), Some(seconds)) => {
-            let count = since
-                .strip_suffix('d')
-                .and_then(|count| count.parse::<u64>().ok());
-            match count {
-                Some(count) => {
-                    let first = seconds.saturating_sub(count.saturating_mul(86_400));
-                    Some(words::utc_day(first.saturating_mul(1_000_000_000)))
-                }
-                None if words::parse_utc_day(since).is_some() => Some(since.clone()),
-                None => return Err(no_day(since)),
-            }
-        }
+        (Some(since), Some(seconds)) => match days(since) {
+            Ok(count) => Some(days_before(seconds, count)),
+            Err(_) if words::parse_utc_day(since).is_some() => Some(since.clone()),
+            Err(_) => return Err(no_day(since)),
+        },
         _ => None,
     };
-    engine.ask(&EngineRequest {
+    FleetEngine::find(&[&args.store])?.ask(&EngineRequest {
         store: &args.store,
         inputs: vec![args.store.display().to_string()],
         question: json!({ "fleet": { "day": day, "since": since, "peers": args.peers } }),

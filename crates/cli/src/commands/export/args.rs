@@ -52,7 +52,7 @@ pub(crate) struct StoreArgs {
     #[arg(long)]
     pub detail: bool,
 
-    /// The host's name. Without it, that of the recording, else that of its facts.
+    /// The host's name. Without it, that of the recording.
     #[arg(long, value_name = "NAME")]
     pub host: Option<String>,
 

@@ -88,6 +88,7 @@ impl FleetEngine {
             "limit": request.limit,
             "threads": threads.unwrap_or(1),
             "memory": request.memory_mib.saturating_mul(1 << 20),
+            "compacted": store::COMPACTED,
             "tables": tables::all(),
         });
         let mut engine = Command::new(&self.0)
@@ -130,8 +131,8 @@ fn missing(inputs: &[&Path]) -> String {
     let store = inputs.first().filter(|path| super::is_store(path));
     let store = store.map_or_else(|| "DIR".to_owned(), |path| path.display().to_string());
     format!(
-        "SQL needs the program {NAME} {VERSION}, beside trapline or on the PATH: its package is called {NAME}, and \
-         'cargo build --release' in the folder fleet/ of the sources makes it. DuckDB reads a store too: duckdb -c \
+        "SQL needs the program {NAME} {VERSION}, beside trapline or on the PATH: \
+         'cargo install --locked --path fleet' in the sources makes it. DuckDB reads a store too: duckdb -c \
          \"SELECT * FROM read_parquet('{store}/vcpus/*/*.parquet', hive_partitioning = true, union_by_name = true)\""
     )
 }
