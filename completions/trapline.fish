@@ -344,6 +344,8 @@ complete -c trapline -n "__fish_trapline_using_subcommand exits" -l json -d 'Sho
 complete -c trapline -n "__fish_trapline_using_subcommand exits" -l csv -d 'Short for --format csv'
 complete -c trapline -n "__fish_trapline_using_subcommand exits" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'
 complete -c trapline -n "__fish_trapline_using_subcommand exits" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trapline -n "__fish_trapline_using_subcommand explain" -l task -d 'Of exits, those that a task, interrupt or softirq of the guest made, as \'trapline exits --by task\' calls it: ping:433' -r
+complete -c trapline -n "__fish_trapline_using_subcommand explain" -l guest -d 'A recording that was made in a guest of REC at the same time, with the name, UUID or process of the VM whose guest it is. There is one host then. May be repeated. Guests whose recordings and the host\'s name each other need no option' -r
 complete -c trapline -n "__fish_trapline_using_subcommand explain" -l limit -d 'Print the events of the first N things only' -r
 complete -c trapline -n "__fish_trapline_using_subcommand explain" -l format -d 'Print a table for people, JSON, or comma-separated values' -r -f -a "table\t'For people'
 json\t'For programs'
@@ -660,9 +662,12 @@ complete -c trapline -n "__fish_trapline_using_subcommand record" -l pair -d 'Of
 complete -c trapline -n "__fish_trapline_using_subcommand record" -l list-probes -d 'Record nothing: list what --probe and --function take, by a pattern: \'kvm_*\' of the kernel, \'/FILE:*rxq*\' of a program or a library' -r
 complete -c trapline -n "__fish_trapline_using_subcommand record" -l budget -d 'Let recording take so much of a CPU\'s time at most, as 2%: what it takes is measured for a tenth of a second before. Of several questions some are left out where it would take more, and where what is left would still take more, nothing is recorded' -r
 complete -c trapline -n "__fish_trapline_using_subcommand record" -l ring -d 'Give each CPU a ring buffer of so many KiB, or of a size with its unit (4M). The default is 4096, or what 1/32 of the memory has room for; with --keep and without --until, what --memory has room for' -r
+complete -c trapline -n "__fish_trapline_using_subcommand record" -l label -d 'With --store: store this with each recording, as role=NAME, by which the host has its peers. May be repeated' -r
+complete -c trapline -n "__fish_trapline_using_subcommand record" -l mask -d 'With --store: mask names in it by the secret that this file has' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand record" -l format -d 'With --check: print a table for people, JSON, or comma-separated values' -r -f -a "table\t'For people'
 json\t'For programs'
 csv\t'For spreadsheets'"
+complete -c trapline -n "__fish_trapline_using_subcommand record" -l store -d 'Write the sums of the recording into the store DIR, as \'trapline export --as parquet\' does: some 40 KB, which \'trapline fleet\' and \'trapline sql\' read. Without -o the recording is removed then' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand record" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
 always\t'Always'
 never\t'Never'"
@@ -1057,6 +1062,9 @@ complete -c trapline -n "__fish_trapline_using_subcommand watch" -l quiet-interv
 complete -c trapline -n "__fish_trapline_using_subcommand watch" -l cool-down -d 'Take what comes back so many SECONDS after an incident was over for the same incident, which is not recorded again' -r
 complete -c trapline -n "__fish_trapline_using_subcommand watch" -l for -d 'End after so many seconds. Without it, Ctrl-C or SIGTERM ends it' -r
 complete -c trapline -n "__fish_trapline_using_subcommand watch" -l budget -d 'Let recording take so much of a CPU\'s time at most: where it would take more, less is recorded' -r
+complete -c trapline -n "__fish_trapline_using_subcommand watch" -l store -d 'Write the sums of each recording into the store DIR, as \'trapline export --as parquet\' does: some 40 KB each, which \'trapline fleet\' and \'trapline sql\' read' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand watch" -l label -d 'With --store: store this with each recording, as role=NAME, by which the host has its peers. May be repeated' -r
+complete -c trapline -n "__fish_trapline_using_subcommand watch" -l mask -d 'With --store: mask names in it by the secret that this file has' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand watch" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
 always\t'Always'
 never\t'Never'"

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Asks the questions that trapline brings along on other engines, and compares the answers.
 
-    fleet/engines.py --trapline PROGRAM --store DIR duckdb spark
+    fleet/engines.py --trapline PROGRAM --store DIR duckdb clickhouse spark
 
-Engines are Python's: 'pip install duckdb', 'pip install pyspark' (with Java 17). Rows have to be the same in any order; numbers
+Engines are Python's: 'pip install duckdb', 'pip install chdb', 'pip install pyspark' (with Java 17). Rows have to be the same in any order; numbers
 that are not whole may differ in their tenth digit. PROGRAM finds trapline-fleet as it does for people.
 """
 
@@ -47,6 +47,26 @@ class DuckDb:
         return self.connection.execute(sql).fetchall()
 
 
+class ClickHouse:
+    """ClickHouse in this process: chDB."""
+
+    # NULL where a join finds nothing, and where a NULL is cast; columns that some files alone have; numbers as numbers.
+    SETTINGS = "join_use_nulls = 1, cast_keep_nullable = 1, use_hive_partitioning = 1, " \
+               "schema_inference_mode = 'union', output_format_json_quote_64bit_integers = 0"
+
+    def __init__(self, store):
+        from chdb.session import Session
+        self.session = Session()
+        self.session.query("CREATE DATABASE fleet")
+        for table in tables(store):
+            files = os.path.join(store, table, "*", "*.parquet").replace("'", "''")
+            self.session.query(f"CREATE VIEW fleet.{table} AS SELECT * FROM file('{files}', Parquet)")
+
+    def rows(self, sql):
+        answer = self.session.query(f"USE fleet; {sql}\nSETTINGS {self.SETTINGS} FORMAT JSONCompact")
+        return [tuple(row) for row in json.loads(str(answer))["data"]]
+
+
 class Spark:
     """Spark in this process, or on the cluster that MASTER names."""
 
@@ -66,7 +86,7 @@ class Spark:
         return [tuple(row) for row in self.session.sql(sql).collect()]
 
 
-ENGINES = {"duckdb": DuckDb, "spark": Spark}
+ENGINES = {"clickhouse": ClickHouse, "duckdb": DuckDb, "spark": Spark}
 
 
 def plain(value):

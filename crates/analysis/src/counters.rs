@@ -144,13 +144,23 @@ pub struct CountersRow {
     pub host: ModeCounts,
     /// Of events that count both together.
     pub both: ModeCounts,
-    /// How long it had a CPU, ns; `None` where that was not counted.
-    pub cpu_ns: Option<u64>,
-    /// Its page faults in the host; `None` where they were not counted.
-    pub page_faults: Option<u64>,
+    /// How long it had a CPU, ns (`task-clock`).
+    pub clock: Option<CounterSum>,
+    /// Its page faults in the host.
+    pub faults: Option<CounterSum>,
 }
 
 impl CountersRow {
+    /// Returns how long it had a CPU, ns; `None` where that was not counted.
+    pub fn cpu_ns(&self) -> Option<u64> {
+        self.clock?.scaled()
+    }
+
+    /// Returns its page faults in the host; `None` where they were not counted.
+    pub fn page_faults(&self) -> Option<u64> {
+        self.faults?.scaled()
+    }
+
     /// Returns how much of the time that event was counted which was counted least, 0 to 1.
     pub fn share(&self) -> Option<f64> {
         least_share([self.guest, self.host, self.both])
@@ -200,7 +210,7 @@ impl CountersReport {
                 out.extend(sum.map(|sum| (format!("{event}{modifier}"), sum)));
             }
         }
-        let faults = self.rows.iter().filter_map(|row| row.page_faults);
+        let faults = self.rows.iter().filter_map(CountersRow::page_faults);
         let faults = faults.reduce(u64::saturating_add);
         out.extend(faults.map(|faults| ("page-faults".to_owned(), faults)));
         out
@@ -274,12 +284,70 @@ impl ThreadCounts {
     }
 }
 
+/// A number of a thread's row that is made of readings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CounterColumn {
+    kind: CounterKind,
+    mode: Option<CounterMode>,
+}
+
+impl CounterColumn {
+    /// Returns the one that tables call so: `guest_cycles`, `both_instructions`, `cpu` (which is in ns), `page_faults`.
+    pub fn of(name: &str) -> Option<CounterColumn> {
+        let (kind, mode) = match name {
+            "cpu" => (CounterKind::TaskClock, None),
+            "page_faults" => (CounterKind::PageFaults, None),
+            _ => {
+                let (mode, kind) = name.split_once('_')?;
+                let mode = match mode {
+                    "guest" => CounterMode::Guest,
+                    "host" => CounterMode::Host,
+                    "both" => CounterMode::Both,
+                    _ => return None,
+                };
+                let kind = match kind {
+                    "cycles" => CounterKind::Cycles,
+                    "instructions" => CounterKind::Instructions,
+                    "cache_misses" => CounterKind::CacheMisses,
+                    _ => return None,
+                };
+                (kind, Some(mode))
+            }
+        };
+        Some(CounterColumn { kind, mode })
+    }
+
+    /// Returns whether a reading of an event, which perf calls so, counts in it.
+    pub fn has(self, event: &str, mode: CounterMode) -> bool {
+        CounterKind::of(event) == Some(self.kind) && self.mode.is_none_or(|own| own == mode)
+    }
+
+    /// Returns what a thread's row has in it; `None` where it was not counted, or never while the thread ran.
+    pub fn sum(self, row: &CountersRow) -> Option<CounterSum> {
+        let mode = match self.mode {
+            Some(CounterMode::Guest) => &row.guest,
+            Some(CounterMode::Host) => &row.host,
+            Some(CounterMode::Both) | None => &row.both,
+        };
+        match self.kind {
+            CounterKind::Cycles => mode.cycles,
+            CounterKind::Instructions => mode.instructions,
+            CounterKind::CacheMisses => mode.cache_misses,
+            CounterKind::TaskClock => row.clock,
+            CounterKind::PageFaults => row.faults,
+        }
+    }
+}
+
 /// Adds up what was counted.
 #[derive(Debug, Default)]
 pub struct Counters {
     window: Window,
     threads: FxHashMap<i32, ThreadCounts>,
     beyond: u64,
+    /// The thread and the number whose readings are listed, and when each was made.
+    listed: Option<(i32, CounterColumn)>,
+    times: Vec<u64>,
 }
 
 impl Counters {
@@ -290,6 +358,16 @@ impl Counters {
             window,
             ..Counters::default()
         }
+    }
+
+    /// Lists when the readings were made that a number of a thread's row is the sum of, for [`Counters::take_listed`].
+    pub fn list(&mut self, tid: i32, column: CounterColumn) {
+        self.listed = Some((tid, column));
+    }
+
+    /// Returns the times of the readings since this was asked last.
+    pub fn take_listed(&mut self) -> Vec<u64> {
+        std::mem::take(&mut self.times)
     }
 
     /// Returns the sums of a walk that has ended, of the threads that are not left out.
@@ -304,7 +382,6 @@ impl Counters {
         let rows = threads.map(|(tid, thread)| {
             let owner = owners.get(tid);
             let known = walked.machine.threads().get(*tid);
-            let scaled = |count: &Option<CounterSum>| count.and_then(|count| count.scaled());
             CountersRow {
                 vm: owner.map(|(vm, _)| *vm),
                 vcpu: owner.map(|(_, vcpu)| *vcpu),
@@ -313,8 +390,8 @@ impl Counters {
                 guest: thread.guest,
                 host: thread.host,
                 both: thread.both,
-                cpu_ns: scaled(&thread.clock),
-                page_faults: scaled(&thread.page_faults),
+                clock: thread.clock,
+                faults: thread.page_faults,
             }
         });
         let mut rows: Vec<CountersRow> = rows.collect();
@@ -369,6 +446,11 @@ impl Analysis for Counters {
         // Where only the value was read nothing says that the event was not counted all the time.
         if let Some(thread) = self.take(tid) {
             thread.add(event, mode, value, times_ns.unwrap_or((0, 0)));
+            let is_listed =
+                |(of, column): (i32, CounterColumn)| of == tid && column.has(event, mode);
+            if self.listed.is_some_and(is_listed) {
+                self.times.push(time);
+            }
         }
     }
 }

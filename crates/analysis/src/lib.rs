@@ -95,7 +95,9 @@ pub use chosen::{Chosen, LeftOut, Window};
 pub use console::{Console, ConsoleLine, ConsoleSums, Uart};
 pub use continuity::{Continuity, ContinuityReport, Turns};
 pub use cost::{CostReport, recording_cost};
-pub use counters::{CounterSum, Counters, CountersReport, CountersRow, ModeCounts, ThreadCounts};
+pub use counters::{
+    CounterColumn, CounterSum, Counters, CountersReport, CountersRow, ModeCounts, ThreadCounts,
+};
 pub use counts::{Counts, CpuCount};
 pub use during::{StretchWatch, WatchedStretch};
 pub use exits::{

@@ -146,3 +146,70 @@ fn accesses_that_have_no_row_are_counted() {
         assert_eq!(quality["accounted"], 1.0, "{quality}");
     }
 }
+
+/// Without exits writes of memory are timed and reads are not: what is beyond the most rows has both, and says of how
+/// many its times are.
+#[test]
+fn a_row_of_which_some_are_timed_says_how_many() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut text = String::new();
+    let mut at_us = 0;
+    let mut event = |what: &str| {
+        at_us += 10;
+        let (s, us) = (100 + at_us / 1_000_000, at_us % 1_000_000);
+        let _ = writeln!(text, "  CPU 0/KVM-1010  [001] {s}.{us:06}: {what}");
+    };
+    event("kvm_entry: vcpu 0, rip 0x1");
+    let beyond = (1 << 16) + 10;
+    for at in 0..beyond {
+        event(&format!(
+            "kvm_mmio: mmio write len 4 gpa {:#x} val 0x1",
+            0x1000_0000 + at * 4
+        ));
+        event("kvm_entry: vcpu 0, rip 0x1");
+    }
+    for at in 0..5 {
+        event(&format!(
+            "kvm_mmio: mmio read len 4 gpa {:#x} val 0x1",
+            0x2000_0000 + at * 4
+        ));
+    }
+    let path = write_text(folder.path(), "some-timed.txt", &text);
+    let document = json(&["exits", "--event", "mmio"], &path).unwrap();
+    let rows = document["rows"].as_array().unwrap();
+    let others = rows.iter().find(|row| row["key"] == "others").unwrap();
+    // Each write is 10 us before its entry.
+    let timed = others["count"].as_u64().unwrap() - 5;
+    assert!((10..12).contains(&timed), "{others}");
+    assert_eq!(others["total_ns"], timed * 10_000, "{others}");
+    assert_eq!(others["mean_ns"], 10_000, "{others}");
+    let name = path.to_string_lossy().into_owned();
+    let table = run(["exits", "--event", "mmio", "--sort", "count", &name]).text();
+    let row = table
+        .lines()
+        .find(|line| line.starts_with("others"))
+        .unwrap();
+    assert!(row.starts_with(&format!("others ({timed} timed)")), "{row}");
+    let words: Vec<&str> = table.split_whitespace().collect();
+    assert!(words.join(" ").contains("time and mean are of the others"));
+}
+
+/// An exit of which the reason cannot be read is no row, and it is accounted for.
+#[test]
+fn exits_that_cannot_be_read_are_accounted_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = write_text(
+        folder.path(),
+        "unreadable.txt",
+        "qemu 10 [000] 1.000000: kvm:kvm_entry: vcpu 0, rip 0x1\n\
+         qemu 10 [000] 1.000010: kvm:kvm_exit: reason 99 rip 0x1\n\
+         qemu 10 [000] 1.000020: kvm:kvm_entry: vcpu 0, rip 0x1\n\
+         qemu 10 [000] 1.000030: kvm:kvm_exit: reason HLT rip 0x1 info 0 0\n\
+         qemu 10 [000] 1.000040: kvm:kvm_entry: vcpu 0, rip 0x1\n",
+    );
+    let document = json(&["exits"], &path).unwrap();
+    let quality = document["quality"].to_string();
+    assert!(quality.contains("fields-unreadable"), "{quality}");
+    assert!(!quality.contains("a defect of trapline"), "{quality}");
+    assert_eq!(document["total_count"], 1);
+}

@@ -120,7 +120,7 @@ fn recording(records: &[Vec<u8>]) -> Vec<u8> {
 
 /// Two vCPUs for two seconds. Counters of the first take turns in the second one; the second one's host is counted
 /// never, and it has no cache misses.
-fn two_vcpus() -> Vec<u8> {
+pub(crate) fn two_vcpus() -> Vec<u8> {
     let second = 1_000_000_000;
     let mut records = vec![comm(1_011, "CPU 0/KVM"), comm(1_012, "CPU 1/KVM")];
     let mut reads = |tid: u32, time: u64, ids: &[u64], values: &[u64], times: [u64; 2]| {

@@ -357,6 +357,140 @@ fn buffers_frames_and_requests_are_those_of_virtqueues() {
     failures.finish(seen);
 }
 
+/// Adds up the bytes that frames (`len`) and requests say.
+const BYTES: &str = r#"/^#/ { next }
+match($0, / len=[0-9]+/) { sum += substr($0, RSTART + 5, RLENGTH - 5); next }
+match($0, /: +[0-9]+,[0-9]+ [A-Z]+ [0-9]+ /) {
+  split(substr($0, RSTART + 1, RLENGTH - 1), p, " "); sum += p[3]
+}
+END { printf "%.0f", sum }"#;
+
+#[test]
+fn bytes_are_those_that_frames_and_requests_say() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/virtqueues");
+    let mut failures = Failures::default();
+    let mut seen = 0;
+    for file in ["guest.txt", "host.txt"] {
+        let path = name(&folder.join(file));
+        let document = document(&["virtqueues", "--json", &path]);
+        for row in document["rows"].as_array().expect("rows") {
+            let device = row["device"].as_str().expect("a name");
+            for column in ["sent_bytes", "received_bytes"] {
+                let Some(wanted) = row[column].as_u64() else {
+                    continue;
+                };
+                let text = explained(&path, &["virtqueues", device, column]);
+                let found = awk(BYTES, &text);
+                failures.check(found == wanted.to_string(), || {
+                    format!("{path} {device} {column}: {found}, not {wanted}: {text}")
+                });
+                let said = format!("{column}: {wanted} bytes, of ");
+                failures.check(text.contains(&said), || text.clone());
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen >= 4, "{seen}");
+    failures.finish(seen);
+}
+
+/// Adds up readings of counters, and how long the events were enabled and counted.
+const READINGS: &str = r#"/^#/ { next }
+!/ PERF_RECORD_READ: / { print "no reading: " $0 }
+{ value += $7; enabled += $10; running += $13 }
+END { printf "%d", (enabled == running) ? value : int(value * enabled / running) }"#;
+
+#[test]
+fn counters_are_the_readings_of_their_thread() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = name(&folder.path().join("perf.data"));
+    std::fs::write(&path, crate::counters::two_vcpus()).expect("a file");
+    let document = document(&["counters", "--json", &path]);
+    let mut failures = Failures::default();
+    let mut seen = 0;
+    for row in document["rows"].as_array().expect("rows") {
+        let tid = row["tid"].to_string();
+        for column in [
+            "guest_cycles",
+            "guest_instructions",
+            "guest_cache_misses",
+            "host_cycles",
+            "host_instructions",
+            "cpu_ns",
+        ] {
+            let Some(wanted) = row[column].as_u64() else {
+                continue;
+            };
+            let text = explained(&path, &["counters", &tid, column]);
+            let found = awk(READINGS, &text);
+            failures.check(found == wanted.to_string(), || {
+                format!("{tid} {column}: {found}, not {wanted}: {text}")
+            });
+            seen += 1;
+        }
+    }
+    failures.finish(seen);
+    assert_eq!(seen, 8);
+    // One of two readings was of half a second.
+    let text = explained(&path, &["counters", "1011", "guest_cycles"]);
+    assert!(text.contains("75 % of the time"), "{text}");
+    let csv = run(["explain", &path, "counters", "1011", "cpu", "--csv"]);
+    assert_eq!(csv.text().lines().count(), 3, "{}", csv.text());
+    // What was never counted has no number that could be explained.
+    let never = run(["explain", &path, "counters", "1012", "host_cycles"]);
+    assert!(never.text().contains("2 readings") || never.text().contains("1 reading"));
+}
+
+/// Exits that the guest's tasks made, by the recordings of a host and its guest.
+#[test]
+fn exits_of_tasks_are_those_of_their_table() {
+    let mut failures = Failures::default();
+    let mut seen = 0;
+    let [host, guest] = [crate::guests::HOST, crate::guests::GUEST].map(|one| name(&file(one)));
+    for table in ["vmexit", "ioport"] {
+        let document = document(&[
+            "exits", &host, &guest, "--by", "task", "--event", table, "--json",
+        ]);
+        let rows = document["rows"].as_array().expect("rows");
+        for row in rows.iter().take(8) {
+            let key = row["key"].as_str().expect("a key");
+            let name = row["task_name"].as_str().unwrap_or_default();
+            let task = match row["task_what"].as_str().expect("a kind") {
+                "task" => format!("{name}:{}", row["task_tid"]),
+                kind @ ("softirq" | "interrupt") => format!("{kind} {name}"),
+                kind => kind.to_owned(),
+            };
+            let text = explained(&host, &["exits", key, "--guest", &guest, "--task", &task]);
+            let found = counted(&text);
+            let wanted = Counted {
+                whole: row["count"].as_u64().expect("a count"),
+                total_ns: row["total_ns"].as_u64().expect("a time"),
+                single: 0,
+            };
+            failures.check(found == wanted, || {
+                format!("{table} {key} {task}: {found:?}, not {wanted:?}")
+            });
+            failures.check(text.contains("No other tool"), || text.clone());
+            seen += 1;
+        }
+    }
+    assert!(seen > 8, "{seen}");
+    failures.finish(seen);
+    for (words, status, said) in [
+        (&["exits", "HLT", "--task", "x"][..], 2, "--guest"),
+        (&["vcpus", "0", "guest", "--task", "x"], 2, "chooses exits"),
+        (
+            &["exits", "HLT", "--guest", &guest, "--task", "nobody:1"],
+            1,
+            "no such exits",
+        ),
+    ] {
+        let run = run([&["explain", &*host][..], words].concat());
+        assert_eq!(run.status, status, "{words:?}: {}", run.stderr);
+        assert!(run.stderr.contains(said), "{words:?}: {}", run.stderr);
+    }
+}
+
 /// perf's own table has the numbers of whose events it is said to be.
 #[test]
 fn the_other_tools_command_prints_the_same() {

@@ -71,6 +71,7 @@ mod record_flight;
 mod record_lines;
 mod record_pairs;
 mod record_selectors;
+mod record_store;
 mod record_user;
 mod redact;
 mod report_cost;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::common::{Run, file, json, note, run, tools_are_required, trapline};
+use crate::common::{Failures, Run, file, json, note, run, tools_are_required, trapline};
 
 /// Returns the engine's folder. `None`, which is said, where it was not built, unless `TRAPLINE_REQUIRE_TOOLS=1` is
 /// set.
@@ -76,6 +76,25 @@ fn fleet(store: &Path, days: &[&str]) {
     }
 }
 
+/// Holds what the fleet of 12 hosts and 3 days is asked against what is kept of it in `tests/sql`, but for where the
+/// recordings are. `TRAPLINE_WRITE_GOLDEN=1` writes it again.
+fn is_kept(name: &str, text: &str, failures: &mut Failures) {
+    let corpus = fixtures::shipped();
+    let corpus = corpus.canonicalize().expect("the corpus");
+    let text = text.replace(&corpus.display().to_string(), "corpus");
+    let kept = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/sql")
+        .join(name);
+    if std::env::var_os("TRAPLINE_WRITE_GOLDEN").is_some() {
+        fs::create_dir_all(kept.parent().expect("a folder")).expect("made");
+        fs::write(&kept, &text).expect("written");
+    }
+    let before = fs::read_to_string(&kept).unwrap_or_default();
+    failures.check(before == text, || {
+        format!("{name} is\n{text}\nand was\n{before}\nTRAPLINE_WRITE_GOLDEN=1 writes it again")
+    });
+}
+
 /// What SQL says of a recording is what the commands print of it.
 #[test]
 fn answers_are_those_of_the_commands() {
@@ -117,8 +136,11 @@ fn a_fleet_has_its_screen_and_its_questions() {
     let store = folder.path().join("fleet");
     fleet(&store, &["2026-11-09", "2026-11-16", "2026-11-23"]);
     let path = store.to_str().expect("a path");
+    let mut failures = Failures::default();
     for number in 1..=12 {
         let number = number.to_string();
+        let csv = asked(&engine, &["sql", "--question", &number, "--csv", path]).text();
+        is_kept(&format!("question-{number}.csv"), &csv, &mut failures);
         let done = asked(&engine, &["sql", "--question", &number, "--json", path]);
         let answer = done
             .json()
@@ -134,6 +156,8 @@ fn a_fleet_has_its_screen_and_its_questions() {
     assert_eq!(screen.status, 0, "{}", screen.stderr);
     let text = screen.text();
     assert!(text.lines().count() <= 40, "{text}");
+    is_kept("screen.txt", &text.replace(path, "fleet"), &mut failures);
+    failures.finish(13);
     assert!(
         text.contains("timer-interrupt-storm: 2 of 12, 2 came"),
         "{text}"

@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use crate::common::{json, note, trapline};
 use crate::record_command::{possible, signals, write_path};
+use crate::record_store::runs;
 use crate::record_user::{as_nobody, error, folder_of_nobody};
 
 /// A boot sector that goes on in a circle: a guest that wants all of its CPU.
@@ -254,7 +255,9 @@ fn a_path_that_takes_too_long_is_recorded_once_though_it_does_so_again() {
     let when = format!("{} > 500ms", path.display());
     let watch = RunningWatch::start(
         folder.path(),
-        &["--when", &when, "--keep", "2", "--after", "0.5"],
+        &[
+            "--when", &when, "--keep", "2", "--after", "0.5", "--store", "fleet",
+        ],
     );
     watch.has_little_privilege();
     for _ in 0..2 {
@@ -267,6 +270,8 @@ fn a_path_that_takes_too_long_is_recorded_once_though_it_does_so_again() {
     let said = watch.end();
     assert!(said.contains("1 incident, 1 recorded"), "{said}");
     assert!(said.contains("202 instances completed"), "{said}");
+    // Its sums are where those of other hosts are.
+    assert_eq!(runs(&folder.path().join("fleet")).len(), 1, "{said}");
     let lines = lines(folder.path());
     assert_eq!(lines.len(), 1, "{lines:?}");
     assert_eq!(lines[0]["symptoms"][0]["condition"], "path");

@@ -104,14 +104,14 @@ pub(crate) fn columns<'r>() -> Table<'r, Row<'r>> {
         .heading("thread", 8)
         .page("thread")
         .column("comm", Name, |r| r.row.comm.clone())
-        .column("cpu_ns", Nanoseconds, |r| r.row.cpu_ns)
+        .column("cpu_ns", Nanoseconds, |r| r.row.cpu_ns())
         .heading("CPU time", 9)
         .page("CPU time");
     table = of_mode(table, &GUEST_NAMES, |r: &Row<'_>| &r.row.guest);
     table = of_mode(table, &HOST_NAMES, |r: &Row<'_>| &r.row.host);
     table = of_mode(table, &BOTH_NAMES, |r: &Row<'_>| &r.row.both);
     table
-        .column("page_faults", Count, |r| r.row.page_faults)
+        .column("page_faults", Count, |r| r.row.page_faults())
         .page("page faults")
         .column("counted_share", Share, |r| r.row.share())
         .heading("counted", 8)

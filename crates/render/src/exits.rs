@@ -25,12 +25,14 @@ pub(crate) struct Exit<'r> {
     report: &'r ExitsReport,
     row: &'r ExitRow,
     unknowable: &'r [Unknowable],
+    /// Whether shares of the report's sums can be computed.
+    has_shares: bool,
 }
 
 impl Exit<'_> {
     /// Returns a share of the table's sums, where the row's numbers do not contradict others.
     fn share(&self, part: u64, all: u64) -> Option<f64> {
-        let known = self.report.has_shares_of(self.row);
+        let known = self.has_shares && !self.row.contradicts;
         known.then(|| share(part, all)).flatten()
     }
 
@@ -299,11 +301,13 @@ pub(crate) fn rows<'r>(
     report: &'r ExitsReport,
     unknowable: &'r [Unknowable],
 ) -> impl Iterator<Item = Exit<'r>> {
+    let has_shares = report.has_shares();
     report.rows.iter().map(move |row| Exit {
         isa,
         report,
         row,
         unknowable,
+        has_shares,
     })
 }
 

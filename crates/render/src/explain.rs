@@ -22,6 +22,10 @@ pub struct ExplainedCell {
     pub column: String,
     /// What the command prints, where that is a time.
     pub value_ns: Option<u64>,
+    /// What the command prints, where that is neither a time nor how many things there are.
+    pub amount: Option<u64>,
+    /// What that is an amount of: `bytes`, `cycles`.
+    pub unit: Option<&'static str>,
     /// What one and several of the things that it counts are called.
     #[serde(skip)]
     pub nouns: (&'static str, &'static str),
@@ -49,6 +53,8 @@ shape!(ExplainedCell {
     row,
     column,
     value_ns,
+    amount,
+    unit,
     count,
     total_ns,
     without_events,
@@ -62,9 +68,12 @@ impl ExplainedCell {
     pub fn text(&self, layout: Layout) -> String {
         let mut out = String::new();
         let things = words::counted(self.count, self.nouns.0, self.nouns.1);
-        let value = match self.value_ns {
-            Some(ns) => format!("{}, of {things}", layout.time(ns)),
-            None => things,
+        let value = match (self.value_ns, self.amount) {
+            (Some(ns), _) => format!("{}, of {things}", layout.time(ns)),
+            (None, Some(amount)) => {
+                format!("{amount} {}, of {things}", self.unit.unwrap_or_default())
+            }
+            (None, None) => things,
         };
         let time = match self.total_ns {
             0 => String::new(),

@@ -26,8 +26,8 @@ pub(crate) fn what(doing: GuestContext) -> &'static str {
     }
 }
 
-/// Returns what it is called.
-pub(crate) fn called(who: &NamedContext) -> String {
+/// Returns what tables call it: `ping:433`, `softirq NET_RX`, `idle`.
+pub fn called(who: &NamedContext) -> String {
     // A guest may call its threads anything, line breaks included.
     let name = who.name.as_deref().map(neutral::name);
     let name = name.as_deref();

@@ -35,7 +35,7 @@ pub mod flame;
 pub mod flame_diff;
 pub mod flame_folded;
 pub mod flame_picture;
-mod guest_tasks;
+pub mod guest_tasks;
 pub mod html;
 pub mod info;
 pub mod interrupts;

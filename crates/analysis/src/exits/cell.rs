@@ -3,12 +3,15 @@
 use super::rows::{TableRows, make_row};
 use super::{ExitTable, Exits};
 use crate::cells::CellSum;
+use crate::guests::GuestContext;
 
 /// A row of a table of exits, over all VMs and vCPUs that are walked: its number and total time so far.
 #[derive(Debug)]
 pub struct ExitCell {
     table: ExitTable,
     key: String,
+    /// What the guest did, and on which vCPU threads: none stand for all.
+    task: Option<(GuestContext, Vec<i32>)>,
     /// How many rows of the table have been looked at, and which of them are the row's.
     checked: usize,
     rows: Vec<usize>,
@@ -20,9 +23,18 @@ impl ExitCell {
         ExitCell {
             table,
             key: key.to_owned(),
+            task: None,
             checked: 0,
             rows: Vec::new(),
         }
+    }
+
+    /// Leaves the exits that were made while the guest did one thing, on these threads where there are any. It takes
+    /// rows that are separated by that.
+    #[must_use]
+    pub fn of_task(mut self, doing: GuestContext, tids: Vec<i32>) -> ExitCell {
+        self.task = Some((doing, tids));
+        self
     }
 
     /// Returns what it has counted so far.
@@ -35,10 +47,13 @@ impl ExitCell {
             (self.checked, self.rows) = (0, Vec::new());
         }
         for (place, row) in all.iter().enumerate().skip(self.checked) {
-            if make_row(self.table, row.key)
-                .key
-                .eq_ignore_ascii_case(&self.key)
-            {
+            let of_task = self.task.as_ref().is_none_or(|(doing, tids)| {
+                let tid = exits.groups.tid(row.group);
+                exits.groups.doing(row.group) == Some(*doing)
+                    && (tids.is_empty() || tids.contains(&tid))
+            });
+            let key = make_row(self.table, row.key).key;
+            if of_task && key.eq_ignore_ascii_case(&self.key) {
                 self.rows.push(place);
             }
         }

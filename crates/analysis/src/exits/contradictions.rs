@@ -7,10 +7,10 @@ use super::rows::ExitRow;
 const MATERIAL: f64 = 0.01;
 
 impl ExitsReport {
-    /// Whether a row's shares can be computed: neither its numbers contradict others, nor are the sums those of such
-    /// rows.
-    pub fn has_shares_of(&self, row: &ExitRow) -> bool {
-        !(row.contradicts || self.sums_of_rows && self.contradicting().next().is_some())
+    /// Whether shares can be computed of rows whose own numbers agree: the sums are not those of rows that contradict
+    /// others. It looks at all rows.
+    pub fn has_shares(&self) -> bool {
+        !(self.sums_of_rows && self.contradicting().next().is_some())
     }
 
     /// Returns the keys of the rows that contradict others and weigh enough to change what the table says; none of them

@@ -139,6 +139,11 @@ impl RowGroups {
     }
 
     /// Returns what the guest did in a group, where rows are separated by that.
+    pub(super) fn doing(&self, group: i32) -> Option<GuestContext> {
+        self.find(group)?.doing
+    }
+
+    /// Returns the same with its name, and without its number.
     pub(super) fn did(&self, group: i32) -> Option<ContextName> {
         Some(self.who(&self.find(group)?)?.did())
     }

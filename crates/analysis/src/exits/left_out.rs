@@ -45,13 +45,21 @@ impl AccessTally {
 }
 
 impl Exits {
-    /// An event was seen of which it is not known who made it.
+    /// An event was seen of which it is not known who made it, or that has not the fields it needs.
     #[cold]
-    pub(super) fn saw_without_thread(&mut self, data: &Data) {
-        let table = match data {
-            Data::KvmPio(_) => IOPORT,
-            Data::KvmMsr(_) | Data::KvmSysAccess(_) => MSR,
-            Data::KvmMmio(_) => MMIO,
+    pub(super) fn saw_unusable(&mut self, kind: Kind, data: &Data) {
+        let table = match (kind, data) {
+            (Kind::KvmExit, Data::Other) => {
+                self.untimed.unreadable += 1;
+                return;
+            }
+            (_, Data::KvmExit(exit)) => {
+                self.untimed.without_thread += u64::from(!exit.inner);
+                return;
+            }
+            (Kind::KvmPio, _) => IOPORT,
+            (Kind::KvmMsr | Kind::KvmSysAccess, _) => MSR,
+            (Kind::KvmMmio, _) => MMIO,
             _ => return,
         };
         if self.tables[table].wanted {

@@ -417,12 +417,9 @@ impl Exits {
     fn take(&mut self, event: &Event<'_>, data: &Data, context: &mut Context<'_>) {
         let (thread, machine) = (context.thread, &mut *context.machine);
         let key = |address: u64, write: bool| Key::Access { address, write };
-        // The recording does not say whose it is.
-        if event.tid < 0 {
-            self.untimed.without_thread +=
-                u64::from(matches!(data, Data::KvmExit(exit) if !exit.inner));
-            self.saw_without_thread(data);
-            return;
+        // The recording does not say whose it is, or what.
+        if event.tid < 0 || matches!(data, Data::Other) {
+            return self.saw_unusable(event.ty.kind, data);
         }
         let split = self.options.split;
         let so_far = |machine| SoFar::of(split, (event.tid, thread), machine);

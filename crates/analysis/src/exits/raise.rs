@@ -93,7 +93,8 @@ impl Exits {
             .iter()
             .chain(&unpaired.without_entry));
         let untimed = &self.untimed;
-        let others = untimed.without_thread + untimed.clock_back + untimed.first;
+        let others =
+            untimed.without_thread + untimed.unreadable + untimed.clock_back + untimed.first;
         Some(EventAccount {
             which: AccountedEvents::Kinds(&[Kind::KvmExit]),
             name: "kvm_exit",

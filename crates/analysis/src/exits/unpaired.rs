@@ -16,6 +16,8 @@ pub struct UnpairedExits {
 pub(super) struct UntimedExits {
     /// The recording does not say which thread made them.
     pub without_thread: u64,
+    /// Their events have not the fields that say why they were.
+    pub unreadable: u64,
     /// The entry that followed is earlier, as the clock went back.
     pub clock_back: u64,
     /// perf's convention on arm64 begins with an entry, and none came before.

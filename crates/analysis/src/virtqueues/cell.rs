@@ -26,6 +26,8 @@ pub struct CountedBuffers {
     pub column: VirtqueueColumn,
     /// How many.
     pub count: u64,
+    /// Their bytes; `None` where the event does not say how many there are.
+    pub bytes: Option<u64>,
     pub(super) part: CountedPart,
 }
 
@@ -59,17 +61,18 @@ impl CountedList {
         self.list.get_or_insert_default();
     }
 
-    /// Adds what an event was counted as.
+    /// Adds what an event was counted as: how many, and their bytes.
     pub(super) fn add(
         &mut self,
         column: VirtqueueColumn,
-        count: u64,
+        (count, bytes): (u64, Option<u64>),
         part: impl FnOnce() -> CountedPart,
     ) {
         if let Some(list) = self.list.as_mut().filter(|_| count > 0) {
             list.push(CountedBuffers {
                 column,
                 count,
+                bytes,
                 part: part(),
             });
         }

@@ -131,7 +131,19 @@ impl Virtqueues {
     fn note(&mut self, key: &QueueKey, column: VirtqueueColumn, count: u64) {
         if self.has_row(key) {
             let part = || CountedPart::Queue(key.clone());
-            self.counted.add(column, count, part);
+            self.counted.add(column, (count, None), part);
+        }
+    }
+
+    /// Says that it counts as a frame or request of so many bytes.
+    fn note_transfer(&mut self, key: &QueueKey, sends: bool, bytes: Option<u64>) {
+        let column = match sends {
+            true => VirtqueueColumn::Sent,
+            false => VirtqueueColumn::Received,
+        };
+        if self.has_row(key) {
+            let part = || CountedPart::Queue(key.clone());
+            self.counted.add(column, (1, bytes), part);
         }
     }
 
@@ -196,7 +208,8 @@ impl Virtqueues {
         }
         *self.writes.entry(key).or_default() += 1;
         let part = || CountedPart::Write(key.0, fast);
-        self.counted.add(VirtqueueColumn::Notifications, 1, part);
+        self.counted
+            .add(VirtqueueColumn::Notifications, (1, None), part);
         QueuePlace::Row
     }
 
@@ -373,7 +386,7 @@ impl Virtqueues {
                 let to_guest = *sends == is_tap(&interface);
                 let tid = event.tid;
                 let key = key(VirtqueueSource::Frames, interface);
-                self.note(&key, way_of(!to_guest), 1);
+                self.note_transfer(&key, !to_guest, bytes);
                 self.in_row(key, |sums| {
                     let way = match to_guest {
                         true => &mut sums.received,
@@ -399,7 +412,7 @@ impl Virtqueues {
                 for (goes, sends) in [(request.writes, true), (request.reads, false)] {
                     // A request's bytes count once: when it is issued, if that is recorded.
                     if goes && *issues == self.issues {
-                        self.note(&key, way_of(sends), 1);
+                        self.note_transfer(&key, sends, request.bytes);
                     }
                 }
                 self.in_row(key, |sums| {
@@ -455,14 +468,6 @@ impl Virtqueues {
     /// Returns the instruction set of the host, as far as its events show it: devices are named by it.
     pub fn isa(&self) -> Option<Isa> {
         self.isa
-    }
-}
-
-/// Returns the column of what goes one way.
-fn way_of(sends: bool) -> VirtqueueColumn {
-    match sends {
-        true => VirtqueueColumn::Sent,
-        false => VirtqueueColumn::Received,
     }
 }
 

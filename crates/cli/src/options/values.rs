@@ -188,6 +188,17 @@ pub(crate) fn some_size(text: &str) -> Result<u64, String> {
     }
 }
 
+/// Parses `NAME=VALUE`, which goes into a store.
+pub(crate) fn label(text: &str) -> Result<(String, String), String> {
+    let plain = |text: &str| !text.is_empty() && !text.contains([',', '=']);
+    match text.split_once('=') {
+        Some((name, value)) if plain(name) && plain(value) => {
+            Ok((name.to_owned(), value.to_owned()))
+        }
+        _ => Err("a label is NAME=VALUE, without commas".to_owned()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -125,7 +125,7 @@ fn line(input: &ScreenInput<'_>, report: &ExitsReport, row: &ExitRow) -> Line {
         "  {name}{} {:>9} {:>6} {:>9} {:>9} {:>9}",
         " ".repeat(NAME.saturating_sub(textwrap::core::display_width(&name))),
         row.count(),
-        match report.has_shares_of(row) {
+        match report.has_shares() && !row.contradicts {
             true => share::cell(row.count() as f64 / report.total_count.max(1) as f64),
             false => none(),
         },

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::options::Common;
+use crate::options::{Common, GuestOptions};
 
 /// `trapline explain`.
 #[derive(Debug, Args)]
@@ -14,23 +14,32 @@ pub(crate) struct ExplainArgs {
     #[arg(value_name = "REC")]
     pub recording: PathBuf,
 
-    /// The command that prints the number: exits, vcpus, sched, paths, irqs or virtqueues. Or the id of a finding, as
-    /// 'trapline diagnose' prints it.
+    /// The command that prints the number: exits, vcpus, sched, paths, irqs, virtqueues or counters. Or the id of a
+    /// finding, as 'trapline diagnose' prints it.
     #[arg(value_name = "COMMAND|FINDING")]
     pub what: String,
 
     /// The row: of exits its reason, port, address or register; of vcpus the number of the vCPU; of sched the thread
     /// id; of paths the path; of irqs the vector or the INTID; of virtqueues the device, with /QUEUE where it has
-    /// several.
+    /// several; of counters the thread id.
     #[arg(value_name = "ROW")]
     pub row: Option<String>,
 
     /// The column: of exits count (the default), time, mean, min, max or a percentile; of vcpus the state; of sched
     /// switches (the default), mean, max, woken, preempted or runtime; of paths count (the default), total or max; of
-    /// irqs accepted, posted, injected, repeated, raised or lowered; of virtqueues added, used, notified, irqs, sent or
-    /// received; of both the default is the first that is recorded.
+    /// irqs accepted, posted, injected, repeated, raised or lowered; of virtqueues added, used, notified, irqs, sent,
+    /// received, sent_bytes or received_bytes; of counters guest_cycles and the like; of these three the default is the
+    /// first that is recorded.
     #[arg(value_name = "COLUMN")]
     pub column: Option<String>,
+
+    /// Of exits, those that a task, interrupt or softirq of the guest made, as 'trapline exits --by task' calls it:
+    /// ping:433.
+    #[arg(long, value_name = "TASK")]
+    pub task: Option<String>,
+
+    #[command(flatten)]
+    pub guests: GuestOptions,
 
     /// Print the events of the first N things only.
     #[arg(long, value_name = "N")]
@@ -54,5 +63,7 @@ Examples:
   trapline explain trace.dat sched 4711 preempted
   trapline explain trace.dat paths irqfd max
   trapline explain trace.dat irqs 0xec injected --vcpu 1
+  trapline explain host.dat exits HLT --guest guest.dat --task ping:433
+  trapline explain perf.data counters 1510 guest_cycles
   trapline explain trace.dat timer-port-exits
   trapline explain perf.data.guest exits HLT | grep -c kvm_exit:";

@@ -1,11 +1,11 @@
 //! A cell of a table, and the things that it counts.
 
 use analysis::{
-    ExitCell, ExitOptions, ExitTable, Exits, Merge, SchedColumn, SchedLatencies, StateSpans, Stats,
-    Study, VcpuRow, Vcpus, VcpusReport,
+    CounterColumn, Merge, SchedColumn, SchedLatencies, StateSpans, Stats, Study, VcpuRow, Vcpus,
+    VcpusReport,
 };
 use anyhow::{Result, bail};
-use event::{Event, Isa, Kind, NONE, Quality};
+use event::{Event, Kind, NONE, Quality};
 use model::State;
 use paths::Paths;
 use render::spans::state_name;
@@ -19,6 +19,8 @@ use crate::usage::Usage;
 pub(super) struct CellName<'a> {
     pub row: &'a str,
     pub column: Option<&'a str>,
+    /// What the guest did meanwhile, as tables by that call it.
+    pub task: Option<&'a str>,
     /// Whether filters choose events, which no other tool does.
     pub filtered: bool,
 }
@@ -31,6 +33,8 @@ pub(super) struct FoundCell {
     pub column: String,
     /// What the table has, where that is a time.
     pub value_ns: Option<u64>,
+    /// What it has where that is neither a time nor how many things there are, and what it is an amount of.
+    pub amount: Option<(u64, &'static str)>,
     /// What one and several of the things that are counted are called.
     pub nouns: (&'static str, &'static str),
     /// What is counted, and how; a sentence each.
@@ -60,6 +64,8 @@ pub(super) enum PartEvents {
     State(i32),
     /// Events that count by themselves, each at the time of its part.
     Single(SingleEvent),
+    /// Readings of a thread's counters, each at the time of its part.
+    Readings(i32, CounterColumn),
     /// Events of whatever kind; the last one is of the part's thread.
     Any,
 }
@@ -71,12 +77,16 @@ impl PartEvents {
             PartEvents::Exits { begin, end } => begin.contains(&kind) || end.contains(&kind),
             PartEvents::Waits(_) | PartEvents::Runtime(_) => kind.is_sched(),
             PartEvents::State(_) | PartEvents::Single(_) | PartEvents::Any => true,
+            PartEvents::Readings(..) => false,
         }
     }
 
     /// Returns whether an event is itself what counts, so that none begins it.
     pub(super) fn is_single(self) -> bool {
-        matches!(self, PartEvents::Single(_) | PartEvents::Runtime(_))
+        matches!(
+            self,
+            PartEvents::Single(_) | PartEvents::Runtime(_) | PartEvents::Readings(..)
+        )
     }
 
     /// Returns whether any event of a part's time may be what begins or ends it, where none is of its thread: what
@@ -98,7 +108,7 @@ impl PartEvents {
                 _ => false,
             },
             // It is the event itself that counts.
-            PartEvents::Runtime(_) | PartEvents::Single(_) => false,
+            PartEvents::Runtime(_) | PartEvents::Single(_) | PartEvents::Readings(..) => false,
             PartEvents::State(tid) => is_about(event, tid),
             PartEvents::Any => event.tid == part.begin_tid,
         }
@@ -117,6 +127,7 @@ impl PartEvents {
             }
             PartEvents::State(tid) => is_about(event, tid),
             PartEvents::Single(single) => event.tid == part.tid && single.is(event),
+            PartEvents::Readings(..) => false,
             PartEvents::Any => event.tid == part.tid,
         }
     }
@@ -133,7 +144,7 @@ fn is_about(event: &Event<'_>, tid: i32) -> bool {
 }
 
 /// Returns what a column of times has of a distribution; `None` of a column that counts.
-fn amount(stats: &Stats, column: &str) -> Option<u64> {
+pub(super) fn amount(stats: &Stats, column: &str) -> Option<u64> {
     let percentile = |p: f64| stats.has_percentiles().then(|| stats.percentile(p));
     match column {
         "time" | "total" => Some(stats.total()),
@@ -161,7 +172,7 @@ fn only(parts: &mut CellParts, better: impl Fn(u64, u64) -> bool) {
 }
 
 /// Leaves what a column is about: one of the things where it is the longest or shortest.
-fn choose(parts: &mut CellParts, column: &str) {
+pub(super) fn choose(parts: &mut CellParts, column: &str) {
     match column {
         "max" => only(parts, |one, best| one > best),
         "min" => only(parts, |one, best| one < best),
@@ -186,123 +197,6 @@ pub(super) fn column<'c>(
             "{command} has no column '{asked}' to explain{near}; there are {}",
             columns.join(", ")
         ))
-    })
-}
-
-/// What the tables of exits are timed between, and what perf calls the table.
-fn exit_events(table: ExitTable, key: &str, from_exits: bool) -> (PartEvents, &'static str) {
-    const ENTRY: &[Kind] = &[Kind::KvmEntry];
-    let read = key.ends_with(":R");
-    let (begin, end, what): (&[Kind], &[Kind], &str) = match (table, from_exits) {
-        (ExitTable::Vmexit, _) | (_, true) => (
-            &[Kind::KvmExit],
-            ENTRY,
-            "kvm_exit to the next kvm_entry of the same thread",
-        ),
-        (ExitTable::Ioport, _) => (
-            &[Kind::KvmPio],
-            ENTRY,
-            "kvm_pio to the next kvm_entry of the same thread",
-        ),
-        (ExitTable::Mmio, _) if read => (
-            &[Kind::KvmExit],
-            &[Kind::KvmMmio],
-            "kvm_exit to the kvm_mmio with the value that was read",
-        ),
-        (ExitTable::Mmio, _) => (
-            &[Kind::KvmMmio],
-            ENTRY,
-            "kvm_mmio to the next kvm_entry of the same thread",
-        ),
-        (ExitTable::Msr, _) => (
-            &[Kind::KvmMsr, Kind::KvmSysAccess],
-            ENTRY,
-            "the access (kvm_msr, on arm64 kvm_sys_access) to the next kvm_entry of the same thread",
-        ),
-    };
-    (PartEvents::Exits { begin, end }, what)
-}
-
-/// Returns the table that has a row, and the row's key.
-fn exit_row(
-    recording: &OpenRecording<'_>,
-    paired: &GuestPairing<'_>,
-    row: &str,
-) -> Result<(ExitTable, String, bool)> {
-    let mut question = recording.question(paired);
-    let exits = question.add(Exits::new(ExitOptions::default()));
-    let answers = question.walk();
-    let exits = answers.take(exits);
-    recording.require_exits(exits.saw_exits())?;
-    let reports = exits.reports(answers.walked().machine);
-    for report in &reports {
-        let mut rows = report.rows.iter();
-        if let Some(found) = rows.find(|one| one.key.eq_ignore_ascii_case(row)) {
-            return Ok((report.table, found.key.clone(), report.from_exits));
-        }
-    }
-    let rows = reports.iter().flat_map(|report| &report.rows);
-    let keys: Vec<&str> = rows.map(|row| row.key.as_str()).collect();
-    let near = words::did_you_mean(row, keys.iter().copied());
-    bail!(
-        "{}: no table of exits has a row '{row}'{near}; 'trapline exits --event vmexit,ioport,mmio,msr' prints all",
-        recording.name()
-    )
-}
-
-/// Finds the exits or accesses of a row.
-pub(super) fn exits(recording: &OpenRecording<'_>, cell: CellName<'_>) -> Result<FoundCell> {
-    let columns = [
-        "count", "time", "total", "mean", "min", "max", "p50", "p90", "p99",
-    ];
-    let column = column(cell.column, &columns, "exits")?;
-    let paired = GuestPairing::default();
-    let (table, key, from_exits) = exit_row(recording, &paired, cell.row)?;
-    let mut question = recording.question(&paired);
-    let shared = question.share(Exits::new(ExitOptions {
-        tables: vec![table],
-        ..ExitOptions::default()
-    }));
-    let mut row = ExitCell::new(table, &key);
-    let looked_at = shared.clone();
-    let (answers, mut parts) = question.walk_cell(|_: &Study| row.sum(&looked_at.get()));
-    let reports = shared.get().reports(answers.walked().machine);
-    let mut rows = reports.into_iter().flat_map(|report| report.rows);
-    let found = rows.find(|one| one.key == key);
-    let counted = found.as_ref().map_or(0, |row| row.count());
-    let value_ns = found.and_then(|row| amount(&row.stats, column));
-    let without_events = counted.saturating_sub(parts.sum.count);
-    choose(&mut parts, column);
-    let (events, what) = exit_events(table, &key, from_exits);
-    // perf prints neither sums of a row nor percentiles, on arm64 it times the guest and not the exit, and of accesses
-    // it takes nothing from the exits themselves.
-    let of_perf = match column {
-        "count" => true,
-        "mean" | "min" | "max" => shared.get().isa() != Some(Isa::Arm64),
-        _ => false,
-    };
-    let perf = recording.reader().is_perf() && !cell.filtered && !from_exits && of_perf;
-    Ok(FoundCell {
-        row: key,
-        column: column.to_owned(),
-        value_ns,
-        nouns: match table {
-            ExitTable::Vmexit => ("exit", "exits"),
-            _ => ("access", "accesses"),
-        },
-        rule: vec![format!("One is timed from {what}.")],
-        elsewhere: perf.then(|| {
-            let file = super::unpacked(recording.name());
-            let event = match table {
-                ExitTable::Vmexit => String::new(),
-                table => format!(" --event={}", table.name()),
-            };
-            format!("perf kvm -i {file} stat report{event}")
-        }),
-        parts,
-        without_events,
-        events,
-        quality: answers.quality,
     })
 }
 
@@ -366,6 +260,7 @@ pub(super) fn sched(recording: &OpenRecording<'_>, cell: CellName<'_>) -> Result
             "runtime" => Some(row.runtime_ns),
             _ => amount(&row.delays, column),
         },
+        amount: None,
         nouns: match what {
             SchedColumn::Runtime => ("event", "events"),
             SchedColumn::Delays => ("delay", "delays"),
@@ -426,6 +321,7 @@ pub(super) fn paths(recording: &OpenRecording<'_>, cell: CellName<'_>) -> Result
         value_ns: counted
             .first()
             .and_then(|report| amount(&report.total, column)),
+        amount: None,
         nouns: ("instance", "instances"),
         rule: vec![
             "An instance lasts from the event of its first step to that of its last one; 'trapline paths --instance N' \
@@ -535,6 +431,7 @@ pub(super) fn vcpus(recording: &OpenRecording<'_>, cell: CellName<'_>) -> Result
         row: called,
         column: column.to_owned(),
         value_ns: Some(counted),
+        amount: None,
         nouns: ("span", "spans"),
         rule,
         elsewhere: None,

@@ -99,7 +99,7 @@ impl<'f, 'p> PartLines<'f, 'p> {
             let ns = part.end.saturating_sub(part.start);
             let time = words::duration::of(ns, self.clock.is_nanoseconds());
             // An event that counts by itself has a line, and takes no time.
-            if !matches!(self.of, PartEvents::Single(_)) {
+            if !matches!(self.of, PartEvents::Single(_) | PartEvents::Readings(..)) {
                 self.stream.text(&format!("# {}: {time}\n", self.printed));
             }
             self.stream.lines(|out| {
@@ -178,6 +178,43 @@ impl<'f, 'p> PartLines<'f, 'p> {
         }
     }
 
+    /// Prints a reading of a counter that is a part, in the form of `perf report -D` (`tools/perf/util/session.c`,
+    /// `dump_read`), in one line.
+    fn reading(&mut self, side: &Side<'_>) {
+        let (
+            PartEvents::Readings(of, column),
+            Side::Counter {
+                time,
+                pid,
+                tid,
+                event,
+                mode,
+                value,
+                times_ns,
+            },
+        ) = (self.of, *side)
+        else {
+            return;
+        };
+        let is_next = self
+            .parts
+            .get(self.begun)
+            .is_some_and(|part| part.start == time);
+        if !is_next || tid != of || !column.has(event, mode) {
+            return;
+        }
+        let (seconds, below) = (time / 1_000_000_000, time % 1_000_000_000);
+        let mut line = format!(
+            "{tid:>8} {seconds:>6}.{below:09}: PERF_RECORD_READ: {pid} {tid} {event} {value}"
+        );
+        if let Some((enabled, running)) = times_ns {
+            line.push_str(&format!(" time enabled: {enabled} time running: {running}"));
+        }
+        line.push('\n');
+        self.print(self.begun, b"", line.as_bytes());
+        self.begun += 1;
+    }
+
     /// Ends the walk behind the last part.
     fn end_of_parts(&self) -> ControlFlow<()> {
         match self.begun == self.parts.len() && self.open.is_empty() {
@@ -205,6 +242,9 @@ impl Sink for PartLines<'_, '_> {
         if event.machine() != 0 {
             return ControlFlow::Continue(());
         }
+        if matches!(self.of, PartEvents::Readings(..)) {
+            return self.stream.flow();
+        }
         self.begin(event.time);
         self.give_up(event.time);
         let (of, parts, time) = (self.of, self.parts, event.time);
@@ -228,6 +268,7 @@ impl Sink for PartLines<'_, '_> {
     }
 
     fn side(&mut self, side: &Side<'_>) {
+        self.reading(side);
         self.line.clear();
         self.printer.side(side, &mut self.line);
     }

@@ -145,6 +145,7 @@ pub(super) fn irqs(recording: &OpenRecording<'_>, cell: CellName<'_>) -> Result<
         },
         column: named.to_owned(),
         value_ns: None,
+        amount: None,
         nouns: ("interrupt", "interrupts"),
         rule: vec![rule.to_owned()],
         elsewhere: None,

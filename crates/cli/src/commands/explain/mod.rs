@@ -2,20 +2,23 @@
 
 pub(crate) mod args;
 mod cell;
+mod counters;
 mod events;
+mod exits;
 mod finding;
 mod interrupts;
 mod queues;
 mod single;
 
 use std::io::Write;
+use std::path::Path;
 
 use anyhow::Result;
 use render::ClockUnit;
 use render::explain::{ExplainedCell, ExplainedParts};
 #[cfg(test)]
 use render::schema::{HasShape, Shape};
-use session::{CellPart, OpenRecording, Session};
+use session::{CellPart, GuestPairing, HostInput, OpenRecording, Session};
 use tracefmt::FormatCatalog;
 
 use crate::answer::Answer;
@@ -29,7 +32,15 @@ use crate::stream::Stream;
 use crate::usage::Usage;
 
 /// The commands whose numbers are explained.
-const COMMANDS: [&str; 6] = ["exits", "vcpus", "sched", "paths", "irqs", "virtqueues"];
+const COMMANDS: [&str; 7] = [
+    "exits",
+    "vcpus",
+    "sched",
+    "paths",
+    "irqs",
+    "virtqueues",
+    "counters",
+];
 
 /// Returns what documents have.
 #[cfg(test)]
@@ -52,8 +63,14 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<()> {
             COMMANDS.join(", ")
         )));
     }
-    let inputs = [args.recording.as_path()];
-    let session = opening::session(&args.common, &AccompanyingFiles::default(), &inputs)?;
+    let beside = AccompanyingFiles {
+        with_guests: true,
+        ..AccompanyingFiles::default()
+    };
+    let inputs: Vec<&Path> = std::iter::once(args.recording.as_path())
+        .chain(args.guests.paths())
+        .collect();
+    let session = opening::session(&args.common, &beside, &inputs)?;
     match rule {
         Some(rule) => match &args.row {
             Some(row) => Err(Usage::error(format!(
@@ -81,25 +98,60 @@ fn number(args: &ExplainArgs, session: &Session) -> Result<()> {
             args.what
         )));
     };
-    let input = session.input(&args.recording)?;
-    let recording = input.recording_with_symbols()?;
+    if args.task.is_some() && args.what != "exits" {
+        return Err(Usage::error(format!(
+            "--task chooses exits, and {} is asked for",
+            args.what
+        )));
+    }
+    let host = session.host(&args.recording, &args.guests.named)?;
+    let recording = host.input().recording_with_symbols()?;
     let name = CellName {
         row,
         column: args.column.as_deref(),
+        task: args.task.as_deref(),
         filtered: args.common.filter.any(),
     };
-    let (of, found) = match args.what.as_str() {
-        "vcpus" => ("vcpus", cell::vcpus(&recording, name)?),
-        "sched" => ("sched", cell::sched(&recording, name)?),
-        "paths" => ("paths", cell::paths(&recording, name)?),
-        "irqs" => ("irqs", interrupts::irqs(&recording, name)?),
-        "virtqueues" => ("virtqueues", queues::virtqueues(&recording, name)?),
-        _ => ("exits", cell::exits(&recording, name)?),
-    };
+    let (of, found) = found(&args.what, &host, &recording, name)?;
+    print(args, &recording, of, found)
+}
+
+/// Finds the number that a command prints. Returns what the command is called, too.
+fn found(
+    command: &str,
+    host: &HostInput<'_>,
+    recording: &OpenRecording<'_>,
+    name: CellName<'_>,
+) -> Result<(&'static str, FoundCell)> {
+    Ok(match command {
+        "vcpus" => ("vcpus", cell::vcpus(recording, name)?),
+        "sched" => ("sched", cell::sched(recording, name)?),
+        "paths" => ("paths", cell::paths(recording, name)?),
+        "irqs" => ("irqs", interrupts::irqs(recording, name)?),
+        "virtqueues" => ("virtqueues", queues::virtqueues(recording, name)?),
+        "counters" => ("counters", counters::counters(recording, name)?),
+        _ => {
+            let paired = match name.task {
+                Some(_) => host.paired(recording)?,
+                None => GuestPairing::default(),
+            };
+            ("exits", exits::exits(recording, &paired, name)?)
+        }
+    })
+}
+
+/// Prints a number and what it is made of.
+fn print(
+    args: &ExplainArgs,
+    recording: &OpenRecording<'_>,
+    of: &'static str,
+    found: FoundCell,
+) -> Result<()> {
     let FoundCell {
         row,
         column,
         value_ns,
+        amount,
         nouns,
         rule,
         elsewhere,
@@ -116,6 +168,8 @@ fn number(args: &ExplainArgs, session: &Session) -> Result<()> {
         row,
         column,
         value_ns,
+        amount: amount.map(|(amount, _)| amount),
+        unit: amount.map(|(_, unit)| unit),
         nouns,
         count: parts.sum.count,
         total_ns: parts.sum.total_ns,
@@ -144,7 +198,7 @@ fn number(args: &ExplainArgs, session: &Session) -> Result<()> {
         ),
     };
     let begun = Stream::new(&start);
-    let (mut stream, unseen) = print_events(&recording, events, &parts.parts, begun, answer);
+    let (mut stream, unseen) = print_events(recording, events, &parts.parts, begun, answer);
     match answer.format {
         Format::Table if left_out > 0 => stream.text(&format!("# ... and {left_out} more\n")),
         Format::Json => stream.text("\n  ]\n}\n"),

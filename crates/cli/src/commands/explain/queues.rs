@@ -10,24 +10,57 @@ use crate::commands::explain::single::SingleEvent;
 use crate::usage::Usage;
 
 /// Columns that are explained, as the table calls them.
-const COLUMNS: [(&str, VirtqueueColumn); 6] = [
-    ("added", VirtqueueColumn::Added),
-    ("used", VirtqueueColumn::Used),
-    ("notified", VirtqueueColumn::Notifications),
-    ("irqs", VirtqueueColumn::Interrupts),
-    ("sent", VirtqueueColumn::Sent),
-    ("received", VirtqueueColumn::Received),
+const COLUMNS: [QueueColumn; 8] = [
+    QueueColumn::counts("added", VirtqueueColumn::Added),
+    QueueColumn::counts("used", VirtqueueColumn::Used),
+    QueueColumn::counts("notified", VirtqueueColumn::Notifications),
+    QueueColumn::counts("irqs", VirtqueueColumn::Interrupts),
+    QueueColumn::counts("sent", VirtqueueColumn::Sent),
+    QueueColumn::counts("received", VirtqueueColumn::Received),
+    QueueColumn::adds("sent_bytes", VirtqueueColumn::Sent),
+    QueueColumn::adds("received_bytes", VirtqueueColumn::Received),
 ];
 
+/// A column, and whether it has the bytes of what is counted.
+#[derive(Debug, Clone, Copy)]
+struct QueueColumn {
+    name: &'static str,
+    counts: VirtqueueColumn,
+    has_bytes: bool,
+}
+
+impl QueueColumn {
+    const fn counts(name: &'static str, counts: VirtqueueColumn) -> QueueColumn {
+        QueueColumn {
+            name,
+            counts,
+            has_bytes: false,
+        }
+    }
+
+    const fn adds(name: &'static str, counts: VirtqueueColumn) -> QueueColumn {
+        QueueColumn {
+            name,
+            counts,
+            has_bytes: true,
+        }
+    }
+}
+
 /// Returns what a row has in a column.
-fn amount(row: &VirtqueueRow, column: VirtqueueColumn) -> Option<u64> {
-    match column {
+fn amount(row: &VirtqueueRow, column: QueueColumn) -> Option<u64> {
+    let way = match column.counts {
+        VirtqueueColumn::Sent => row.sent,
+        VirtqueueColumn::Received => row.received,
+        _ => None,
+    };
+    match column.counts {
+        _ if column.has_bytes => way?.bytes,
         VirtqueueColumn::Added => row.added,
         VirtqueueColumn::Used => row.used,
         VirtqueueColumn::Notifications => row.notifications,
         VirtqueueColumn::Interrupts => row.interrupts,
-        VirtqueueColumn::Sent => row.sent.map(|traffic| traffic.count),
-        VirtqueueColumn::Received => row.received.map(|traffic| traffic.count),
+        VirtqueueColumn::Sent | VirtqueueColumn::Received => Some(way?.count),
     }
 }
 
@@ -87,12 +120,12 @@ pub(super) fn virtqueues(recording: &OpenRecording<'_>, cell: CellName<'_>) -> R
     }
     let names: Vec<&str> = COLUMNS
         .iter()
-        .filter(|(_, column)| meant.iter().any(|row| amount(row, *column).is_some()))
-        .map(|(name, _)| *name)
+        .filter(|column| meant.iter().any(|row| amount(row, **column).is_some()))
+        .map(|column| column.name)
         .collect();
     let named = column(cell.column, &names, "virtqueues")?;
-    let asked = COLUMNS.iter().find(|(name, _)| *name == named);
-    let asked = asked.map_or(VirtqueueColumn::Added, |(_, column)| *column);
+    let asked = COLUMNS.iter().find(|column| column.name == named);
+    let asked = asked.copied().unwrap_or(COLUMNS[0]);
     let mut with_it: Vec<&VirtqueueRow> = meant
         .into_iter()
         .filter(|row| amount(row, asked).is_some())
@@ -114,13 +147,18 @@ pub(super) fn virtqueues(recording: &OpenRecording<'_>, cell: CellName<'_>) -> R
     let mut queues = Virtqueues::new([]);
     queues.list();
     let shared = question.share(queues);
-    let mut counted = 0;
+    let (mut counted, mut bytes) = (0, 0u64);
     let (answers, parts) = question.walk_parts(|_, event, parts| {
         let all = shared.get_mut().take_counted();
         let of_row = all
             .iter()
-            .filter(|one| one.column == asked && one.is_of(row));
-        let count: u64 = of_row.map(|one| one.count).sum();
+            .filter(|one| one.column == asked.counts && one.is_of(row));
+        let (mut count, mut of_event) = (0, 0);
+        for one in of_row.filter(|one| !asked.has_bytes || one.bytes.is_some()) {
+            count += one.count;
+            of_event += one.bytes.unwrap_or(0);
+        }
+        bytes = of_event.saturating_add(bytes);
         if let Some(event) = event.filter(|_| count > 0) {
             counted += count;
             parts.push(CellPart {
@@ -131,25 +169,42 @@ pub(super) fn virtqueues(recording: &OpenRecording<'_>, cell: CellName<'_>) -> R
             });
         }
     });
-    let mut rule = vec!["Each of these events is counted in this row.".to_owned()];
-    if counted > parts.sum.count {
-        rule.push(format!(
-            "They are of {counted} buffers: an event gives back as many as it says (n4, from Linux 6.18 on n5)."
-        ));
-    }
+    let rule = rule_of(row, asked, counted, parts.sum.count);
     Ok(FoundCell {
         row: called(row),
         column: named.to_owned(),
         value_ns: None,
+        amount: asked.has_bytes.then_some((bytes, "bytes")),
         nouns: ("event", "events"),
         rule,
         elsewhere: None,
-        without_events: amount(row, asked).unwrap_or(0).saturating_sub(counted),
+        without_events: match asked.has_bytes {
+            true => 0,
+            false => amount(row, asked).unwrap_or(0).saturating_sub(counted),
+        },
         parts,
         events: PartEvents::Single(SingleEvent {
-            names: events_of(row.source, asked),
+            names: events_of(row.source, asked.counts),
             fields: [None, None],
         }),
         quality: answers.quality,
     })
+}
+
+/// Returns how the events make the number: sentences.
+fn rule_of(row: &VirtqueueRow, asked: QueueColumn, counted: u64, events: u64) -> Vec<String> {
+    let mut rule = vec!["Each of these events is counted in this row.".to_owned()];
+    if asked.has_bytes {
+        rule = vec![match row.source {
+            VirtqueueSource::Requests => {
+                "A request has the bytes that its event says, or 512 for each sector.".to_owned()
+            }
+            _ => "A frame has the bytes that its event says (len).".to_owned(),
+        }];
+    } else if counted > events {
+        rule.push(format!(
+            "They are of {counted} buffers: an event gives back as many as it says (n4, from Linux 6.18 on n5)."
+        ));
+    }
+    rule
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use crate::options::values::NameParser;
+use crate::options::values::{NameParser, label};
 use crate::options::{Common, GuestArgs};
 
 /// `trapline export`.
@@ -77,16 +77,6 @@ impl StoreArgs {
             || values.into_iter().any(Option::is_some)
             || !self.label.is_empty()
             || self.mask.is_some()
-    }
-}
-
-fn label(text: &str) -> Result<(String, String), String> {
-    let plain = |text: &str| !text.is_empty() && !text.contains([',', '=']);
-    match text.split_once('=') {
-        Some((name, value)) if plain(name) && plain(value) => {
-            Ok((name.to_owned(), value.to_owned()))
-        }
-        _ => Err("a label is NAME=VALUE, without commas".to_owned()),
     }
 }
 

@@ -10,7 +10,7 @@ use cpuset::CpuSet;
 use crate::commands::agent::args::ForGuest;
 use crate::commands::record::pairs::AskedPair;
 use crate::options::values::{seconds, some_size};
-use crate::options::{Format, values};
+use crate::options::{Format, StoringOptions, values};
 
 /// `trapline record`.
 #[derive(Debug, Args)]
@@ -20,7 +20,8 @@ use crate::options::{Format, values};
         "With --check: print a table for people, JSON, or comma-separated values"
     )),
     mut_arg("json", |arg| arg.requires("check")),
-    mut_arg("csv", |arg| arg.requires("check"))
+    mut_arg("csv", |arg| arg.requires("check")),
+    mut_arg("store", |arg| arg.conflicts_with_all(["keep", "check"]).help(STORE))
 )]
 pub(crate) struct RecordArgs {
     /// Record while this command runs; without one, until Ctrl-C.
@@ -178,8 +179,14 @@ pub(crate) struct RecordArgs {
     pub check: bool,
 
     #[command(flatten)]
+    pub storing: StoringOptions,
+
+    #[command(flatten)]
     pub format: Format,
 }
+
+const STORE: &str = "Write the sums of the recording into the store DIR, as 'trapline export --as parquet' does: some \
+                     40 KB, which 'trapline fleet' and 'trapline sql' read. Without -o the recording is removed then";
 
 /// A path, and what its instances may take.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -253,6 +260,8 @@ Examples:
                                            with the guest's side, by the agent in it
   trapline record --for named --pair 'kvm:kvm_exit -> kvm:kvm_entry > 1ms'
                                            of millions of exits those that took long
+  trapline record --seconds 10 --store /mnt/fleet --label role=web
+                                           for a store of many hosts: its sums alone
   trapline record --check                  what this machine and user lack
   trapline report trapline-1               what it says";
 

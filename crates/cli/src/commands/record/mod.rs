@@ -8,13 +8,15 @@ pub(super) mod pairs;
 pub(super) mod plan;
 pub(super) mod watch;
 
+use std::ffi::OsString;
+use std::fs;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::process::Child;
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use facts::Facts;
 use host::KernelLogTail;
 use record::cost::EventCosts;
@@ -61,7 +63,10 @@ pub(crate) fn run(args: &RecordArgs) -> Result<()> {
         let (outcome, missing) = ready.record(args, &facts, &stop, &mut PrintedNews)?;
         say_running(outcome.child, &args.command)?;
         say_missing(&missing)?;
-        output::print(&next(args, &outcome.folder))?;
+        output::print(&match args.storing.words(&outcome.folder) {
+            Some(words) => stored(args, &outcome.folder, &words)?,
+            None => next(args, &outcome.folder),
+        })?;
         return match outcome.status {
             Some(status) if !status.success() => {
                 bail!("the command that was recorded ended with {status}")
@@ -272,6 +277,35 @@ fn next(args: &RecordArgs, folder: &Path) -> String {
     let only_pairs = !args.pair.is_empty() && args.questions == [RecordPurpose::Named];
     let command = if only_pairs { "paths" } else { "report" };
     format!("next: trapline {command} {}\n", quoted(folder.as_os_str()))
+}
+
+/// Has another process write the recording's sums into a store: it reads what guests may have had a hand in, within its
+/// sandbox. Removes the recording where nobody said where it is to be. Returns what to type next.
+fn stored(args: &RecordArgs, folder: &Path, words: &[OsString]) -> Result<String> {
+    let status = Command::new("/proc/self/exe")
+        .args(words)
+        .stdin(Stdio::null())
+        .status();
+    let status = status.context("starting 'trapline export'")?;
+    if !status.success() {
+        bail!(
+            "the recording is not in the store, and stays in {}",
+            folder.display()
+        );
+    }
+    let store = args.storing.store.as_deref().unwrap_or(folder);
+    let fleet = format!("trapline fleet {}\n", quoted(store.as_os_str()));
+    Ok(match args.output {
+        Some(_) => format!("{}      {fleet}", next(args, folder)),
+        // It was made for this recording.
+        None => {
+            fs::remove_dir_all(folder).with_context(|| folder.display().to_string())?;
+            format!(
+                "removed {}: -o DIR keeps it\nnext: {fleet}",
+                folder.display()
+            )
+        }
+    })
 }
 
 /// Returns what reads counters again, and what was written to the kernel's log from now on: it is opened while that is

@@ -7,6 +7,7 @@ use clap::Args;
 use counts::{CONDITIONS, ConditionLimit, LimitUnit, condition};
 
 use crate::commands::record::args::{PathBound, path_bound};
+use crate::options::StoringOptions;
 use crate::options::values::{seconds, share, size, some_size};
 
 /// `trapline watch`.
@@ -76,6 +77,9 @@ pub(crate) struct WatchArgs {
     /// Count in this program, out of events that the kernel writes to rings, as 'trapline top --events' does.
     #[arg(long)]
     pub events: bool,
+
+    #[command(flatten)]
+    pub storing: StoringOptions,
 
     /// Watch nothing: say what is missing here, what would be opened, what that costs, and which conditions there
     /// are.

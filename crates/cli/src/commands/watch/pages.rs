@@ -1,5 +1,6 @@
 //! Pages of incidents: each is written by a process of its own, one after the other, at the lowest priority.
 
+use std::ffi::OsString;
 use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -42,6 +43,8 @@ pub(super) struct PageOrder {
     pub(super) page: PathBuf,
     /// What it may have, in bytes.
     pub(super) most_bytes: u64,
+    /// The words of the command that stores the recording's sums, where they are to be stored.
+    pub(super) store: Option<Vec<OsString>>,
 }
 
 /// A page that was written, or why not.
@@ -51,6 +54,8 @@ pub(super) struct PageOutcome {
     pub(super) name: String,
     /// Why there is none.
     pub(super) missing: Option<String>,
+    /// Why the recording's sums are not in the store, where they should be.
+    pub(super) not_stored: Option<String>,
 }
 
 /// Who writes pages.
@@ -89,6 +94,9 @@ impl PageThread {
         Some(PageOutcome {
             name: order.name,
             missing: Some("too many pages wait to be written".to_owned()),
+            not_stored: order
+                .store
+                .map(|_| "too many recordings wait for it".to_owned()),
         })
     }
 
@@ -131,31 +139,35 @@ fn write_all(ordered: &Receiver<PageOrder>, outcomes: &Sender<PageOutcome>, aban
     // What reads a recording, in which there are guests' names, can have no more than this thread has.
     let _ = set_no_new_privs(true);
     while let Ok(order) = ordered.recv() {
-        let missing = match abandon.load(Ordering::Relaxed) {
+        let line = ReportLine::new(&order.folder, &order.page);
+        let run = |words: &[OsString]| match abandon.load(Ordering::Relaxed) {
             true => Some("the watch ended before".to_owned()),
-            false => write(&order, abandon).err(),
+            false => run(words, order.most_bytes, abandon).err(),
         };
-        let name = order.name;
-        if outcomes.send(PageOutcome { name, missing }).is_err() {
+        let outcome = PageOutcome {
+            missing: run(line.words()),
+            not_stored: order.store.as_deref().and_then(run),
+            name: order.name,
+        };
+        if outcomes.send(outcome).is_err() {
             return;
         }
     }
 }
 
-/// Writes a page. Returns why that failed.
-fn write(order: &PageOrder, abandon: &AtomicBool) -> Result<(), String> {
-    let line = ReportLine::new(&order.folder, &order.page);
+/// Runs a command of this program, whose files may have so many bytes. Returns why that failed.
+fn run(words: &[OsString], most_bytes: u64, abandon: &AtomicBool) -> Result<(), String> {
     // This very program, whatever has its name by now.
     let mut command = Command::new("/proc/self/exe");
-    command.args(line.words()).stdin(Stdio::null());
+    command.args(words).stdin(Stdio::null());
     command.stdout(Stdio::null()).stderr(Stdio::piped());
     // Ctrl-C is for who watches: it ends when that says so.
     command.process_group(0);
     let mut child = command.spawn().map_err(|error| error.to_string())?;
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     let limit = Rlimit {
-        current: Some(order.most_bytes),
-        maximum: Some(order.most_bytes),
+        current: Some(most_bytes),
+        maximum: Some(most_bytes),
     };
     // It reads first, for longer than this takes.
     let _ = pid.map(|pid| prlimit(Some(pid), Resource::Fsize, limit));

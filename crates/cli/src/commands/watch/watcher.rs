@@ -274,6 +274,7 @@ impl<'a> HostWatcher<'a> {
         self.remember(note)?;
         let refused = self.pages.order(PageOrder {
             page: folder.join(PAGE),
+            store: self.args.storing.words(&folder),
             folder,
             name,
             most_bytes: self.store.page_bytes(),
@@ -325,6 +326,12 @@ impl<'a> HostWatcher<'a> {
             PrintedNews.remark(&format!(
                 "warning: {} was not written: {why}; 'trapline report {}' prints what it would say",
                 path.join(PAGE).display(),
+                path.display()
+            ))?;
+        }
+        if let Some(why) = &outcome.not_stored {
+            PrintedNews.remark(&format!(
+                "warning: the sums of {} are not in the store: {why}",
                 path.display()
             ))?;
         }
