@@ -20,6 +20,7 @@
 #   guest_stop NAME                ends the guest
 #   tracepoints_on EVENT...        before guests start: what will be recorded, as SYSTEM or SYSTEM/EVENT (see below)
 #   switch_start                   starts DPDK's testpmd with two ports, which forwards from each to the other one and polls, on CPU 1
+#   switch_stop                    ends it
 #   guest_pins                     prints where the vCPUs of two guests go: on a host of six CPUs each has its own
 #   guest_pid NAME                 prints QEMU's process id
 #   guest_tid NAME VCPU            prints the thread id of a vCPU
@@ -60,6 +61,7 @@ switch_start() {
     for port in 0 1; do ports+=(--vdev "net_vhost$port,iface=/run/port$port"); done
     tail -f /dev/null | dpdk-testpmd --no-huge --no-pci -m 256 -l 0,1 -d librte_net_vhost.so.23 -d librte_mempool_ring.so.23 "${ports[@]}" \
         -- --nb-cores=1 --forward-mode=io --auto-start --no-lsc-interrupt --total-num-mbufs=4096 >/run/switch 2>&1 &
+    switch_pid=$!
     for ((port = 0; port < 120; port++)); do
         [ ! -S /run/port1 ] || return 0
         sleep 0.5
@@ -67,6 +69,13 @@ switch_start() {
     echo 'switch_start: no ports in a minute:' >&2
     tail /run/switch >&2
     return 1
+}
+
+# It takes a CPU as long as it is there.
+switch_stop() {
+    kill "$switch_pid"
+    wait "$switch_pid" || true
+    rm -f /run/port0 /run/port1
 }
 
 guest_start() {

@@ -4,10 +4,10 @@ use event::{Data, LostKind, NONE, Side, index_of};
 use model::{Machine, RetiredThreads, Threads};
 
 use super::watchers::InstanceWatcher;
-use super::{EventContext, LiveInstance, MAX_REMEMBERED, Paths};
+use super::{EventContext, LiveInstance, MAX_REMEMBERED, Paths, seen_vcpus};
 use crate::notes::{self, InstanceNotes, MAX_LISTED, VcpuActivity, WakeSource};
 use crate::tally::DropReason;
-use crate::tasks::{self, InterruptSource, TaskRun};
+use crate::tasks::{self, InterruptSource};
 use crate::uses::NotificationTimes;
 
 impl Paths {
@@ -68,27 +68,14 @@ impl Paths {
     ) {
         let time = now.event.time;
         let task = *self.tasks.entry(subject, machine.threads());
-        let tid = machine.threads().at(subject).map(|(tid, _)| tid);
-        let vcpu = tid.and_then(|tid| machine.vcpu_of(tid));
         notes.subject = subject;
         notes.since = time;
         notes.cpu = task.cpu;
-        match vcpu {
-            Some(vcpu) => {
-                let cause = machine.cause(vcpu);
-                notes.was = notes::was(machine.state(vcpu), machine.halt(vcpu), task.run);
-                notes.was_access = cause.access;
-                notes.was_reason = cause.reason;
-            }
-            None => {
-                notes.was = match task.run {
-                    TaskRun::Running => VcpuActivity::Running,
-                    TaskRun::Runnable => VcpuActivity::Runnable,
-                    TaskRun::Asleep => VcpuActivity::Asleep,
-                    TaskRun::Unknown => VcpuActivity::Unknown,
-                };
-            }
-        }
+        let before = self.seen_vcpus.of(subject);
+        let seen = before.unwrap_or_else(|| seen_vcpus::seen(subject, task.run, machine));
+        notes.was = seen.was;
+        notes.was_access = seen.access;
+        notes.was_reason = seen.reason;
         if now.guest.is_some() {
             // It happens in the guest, and says nothing of the vCPU's thread.
             return;
@@ -98,7 +85,7 @@ impl Paths {
         {
             notes.polled = Some(!wakeup.waited);
         }
-        if matches!(now.data, Data::KvmExit(exit) if !exit.inner) {
+        if matches!(now.data, Data::KvmExit(exit) if !exit.inner) && before.is_none() {
             // It was in its guest, as before every exit.
             notes.was = VcpuActivity::Unknown;
         }

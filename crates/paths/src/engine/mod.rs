@@ -19,6 +19,7 @@ mod look;
 mod nexts;
 mod plan;
 mod resolve;
+mod seen_vcpus;
 mod slots;
 mod wait;
 mod waiting;
@@ -130,6 +131,8 @@ pub struct Paths {
     unique: UniquePlaces,
     /// By ticket of an interrupt of which it is not known whose it is, the instances that held it; some may have ended.
     tickets: FxHashMap<u64, Vec<u32>>,
+    /// What the vCPUs did that it may be for.
+    seen_vcpus: seen_vcpus::SeenVcpus,
     /// Roles as the last instances had them: chain, role, and what it is remembered by.
     memory: FxHashMap<(u32, u8, u64), Option<u64>>,
     /// Instances that watch what goes on around them.
@@ -209,6 +212,7 @@ impl Paths {
             nexts: WaitCache::new(steps),
             unique: UniquePlaces::new(steps),
             tickets: FxHashMap::default(),
+            seen_vcpus: seen_vcpus::SeenVcpus::default(),
             memory: FxHashMap::default(),
             watchers: WatcherTable::default(),
             tallies,

@@ -36,6 +36,7 @@ impl Paths {
         );
         now.target = Some(target);
         self.last_target.insert(now.thread, target);
+        self.see_vcpus(target, machine);
     }
 
     /// Takes what the event shows of interrupts of which it is not known whose they are.
@@ -90,6 +91,7 @@ impl Paths {
             }
             TicketAnswer::Nothing(ticket) => (UNRESOLVED | ticket, None, false),
         };
+        self.seen_vcpus.resolve(ticket, slot);
         let mut waiting = self.tickets.remove(&ticket).unwrap_or_default();
         // An instance is here twice if two of its roles hold the ticket.
         waiting.dedup();
@@ -135,5 +137,6 @@ impl Paths {
                 }
             }
         }
+        self.seen_vcpus.resolved();
     }
 }
