@@ -2,8 +2,9 @@
 //! `crates/paths/tests`.
 
 use std::fs;
+use std::path::Path;
 
-use crate::common::{Failures, case, cases, file, json, number, run};
+use crate::common::{Failures, case, cases, file, json, number, run, write_text};
 
 #[test]
 fn tables_fit_80_columns() {
@@ -22,6 +23,27 @@ fn tables_fit_80_columns() {
         }
     }
     failures.finish(500);
+}
+
+/// What the vCPU did is what the interrupt met, where a back end in a process of its own sends it and whose it is shows
+/// later.
+#[test]
+fn what_an_interrupt_met_does_not_depend_on_when_its_vcpu_is_known() {
+    let paths = Path::new(env!("CARGO_MANIFEST_DIR")).join("../paths/tests/by_hand");
+    let text = fs::read_to_string(paths.join("irqfd_target_in_user_space.txt")).expect("a text");
+    let folder = tempfile::tempdir().expect("a folder");
+    for sender in ["vhost-1000-1005", "rte-worker-1-905"] {
+        let text = text.replace("vhost-1000-1005", sender);
+        let path = write_text(folder.path(), "sent.txt", &text);
+        let each = json(&["paths", "--path", "device-irq", "--each"], &path).expect("instances");
+        let features = each["instances"][0]["features"].to_string();
+        for one in [
+            "vCPU was in user space",
+            "vCPU was busy with port 0x3f8 write",
+        ] {
+            assert!(features.contains(one), "{sender}: {features}");
+        }
+    }
 }
 
 /// Rows of `--each` are the instances of the report, in JSON and CSV alike.
