@@ -3,8 +3,9 @@
 use event::{Data, LostKind, NONE, Side, index_of};
 use model::{Machine, RetiredThreads, Threads};
 
+use super::seen_vcpus::{self, EndedExit};
 use super::watchers::InstanceWatcher;
-use super::{EventContext, LiveInstance, MAX_REMEMBERED, Paths, seen_vcpus};
+use super::{EventContext, LiveInstance, MAX_REMEMBERED, Paths};
 use crate::notes::{self, InstanceNotes, MAX_LISTED, VcpuActivity, WakeSource};
 use crate::tally::DropReason;
 use crate::tasks::{self, InterruptSource};
@@ -69,13 +70,20 @@ impl Paths {
         let time = now.event.time;
         let task = *self.tasks.entry(subject, machine.threads());
         notes.subject = subject;
-        notes.since = time;
         notes.cpu = task.cpu;
         let before = self.seen_vcpus.of(subject);
-        let seen = before.unwrap_or_else(|| seen_vcpus::seen(subject, task.run, machine));
+        let is_known_late = before.is_some();
+        let seen = match before {
+            Some(resolved) => resolved.seen,
+            None => seen_vcpus::seen(subject, task.run, machine),
+        };
+        notes.since = before.map_or(time, |resolved| resolved.accepted);
         notes.was = seen.was;
         notes.was_access = seen.access;
         notes.was_reason = seen.reason;
+        for exit in before.iter().flat_map(|resolved| &resolved.exits) {
+            exit.note(notes);
+        }
         if now.guest.is_some() {
             // It happens in the guest, and says nothing of the vCPU's thread.
             return;
@@ -85,7 +93,7 @@ impl Paths {
         {
             notes.polled = Some(!wakeup.waited);
         }
-        if matches!(now.data, Data::KvmExit(exit) if !exit.inner) && before.is_none() {
+        if matches!(now.data, Data::KvmExit(exit) if !exit.inner) && !is_known_late {
             // It was in its guest, as before every exit.
             notes.was = VcpuActivity::Unknown;
         }
@@ -175,19 +183,15 @@ impl Paths {
         let cause = machine.cause(vcpu);
         let vmm = machine.in_vmm(vcpu);
         let began = self.tasks.get(now.thread).exit_at;
-        self.watchers(now.thread, |notes| {
-            notes.last = Some((cause.reason, cause.access));
-            // The exit that the vCPU was in already is what it was doing.
-            if began >= notes.since
-                && let Some(reason) = cause.reason
-            {
-                notes::count(&mut notes.exits, reason);
-            }
-            if let Some(access) = cause.access {
-                let key = (access, vmm);
-                notes::count(&mut notes.accesses, key);
-            }
-        });
+        let exit = EndedExit {
+            began,
+            ended: now.event.time,
+            reason: cause.reason,
+            access: cause.access,
+            vmm,
+        };
+        self.seen_vcpus.exit_ends(now.thread, exit);
+        self.watchers(now.thread, |notes| exit.note(notes));
     }
 
     /// A task gets a CPU from another.

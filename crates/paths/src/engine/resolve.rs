@@ -36,7 +36,7 @@ impl Paths {
         );
         now.target = Some(target);
         self.last_target.insert(now.thread, target);
-        self.see_vcpus(target, machine);
+        self.see_vcpus(target, now.event.time, machine);
     }
 
     /// Takes what the event shows of interrupts of which it is not known whose they are.
