@@ -1551,17 +1551,13 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__explain)
-            opts="-h --task --guest --limit --format --json --csv --formats --facts --spool-limit --max-memory --threads --pid --vm --vcpu --cpu --time --color --strict --sandbox --help"
+            opts="-h --task --limit --format --json --csv --formats --facts --spool-limit --max-memory --threads --pid --vm --vcpu --cpu --time --guest --color --strict --sandbox --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --task)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --guest)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1610,6 +1606,10 @@ _trapline() {
                     return 0
                     ;;
                 --time)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --guest)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -345,7 +345,6 @@ complete -c trapline -n "__fish_trapline_using_subcommand exits" -l csv -d 'Shor
 complete -c trapline -n "__fish_trapline_using_subcommand exits" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'
 complete -c trapline -n "__fish_trapline_using_subcommand exits" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trapline -n "__fish_trapline_using_subcommand explain" -l task -d 'Of exits, those that a task, interrupt or softirq of the guest made, as \'trapline exits --by task\' calls it: ping:433' -r
-complete -c trapline -n "__fish_trapline_using_subcommand explain" -l guest -d 'A recording that was made in a guest of REC at the same time, with the name, UUID or process of the VM whose guest it is. There is one host then. May be repeated. Guests whose recordings and the host\'s name each other need no option' -r
 complete -c trapline -n "__fish_trapline_using_subcommand explain" -l limit -d 'Print the events of the first N things only' -r
 complete -c trapline -n "__fish_trapline_using_subcommand explain" -l format -d 'Print a table for people, JSON, or comma-separated values' -r -f -a "table\t'For people'
 json\t'For programs'
@@ -360,6 +359,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand explain" -l vm -d 'Onl
 complete -c trapline -n "__fish_trapline_using_subcommand explain" -l vcpu -d 'Only the vCPU with this number; without --vm, of each VM' -r
 complete -c trapline -n "__fish_trapline_using_subcommand explain" -l cpu -d 'Only events on these CPUs, for example 0-3,8' -r
 complete -c trapline -n "__fish_trapline_using_subcommand explain" -l time -d 'Only what happens from FROM to TO. Both are times as info and events print them: seconds, or whole numbers where the recording\'s clock counts ticks. Either may be left out' -r
+complete -c trapline -n "__fish_trapline_using_subcommand explain" -l guest -d 'With --task: a recording that was made in a guest of REC at the same time, with the name, UUID or process of the VM whose guest it is. May be repeated. A folder that \'trapline record\' made has its guests with it' -r
 complete -c trapline -n "__fish_trapline_using_subcommand explain" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
 always\t'Always'
 never\t'Never'"

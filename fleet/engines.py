@@ -3,8 +3,9 @@
 
     fleet/engines.py --trapline PROGRAM --store DIR duckdb clickhouse spark
 
-Engines are Python's: 'pip install duckdb', 'pip install chdb', 'pip install pyspark' (with Java 17). Rows have to be the same in any order; numbers
-that are not whole may differ in their tenth digit. PROGRAM finds trapline-fleet as it does for people.
+Engines are Python's: 'pip install duckdb', 'pip install chdb', 'pip install pyspark' (with Java 17). Rows have to be the
+same in any order; numbers that are not whole may differ in their tenth digit. PROGRAM finds trapline-fleet as it does for
+people.
 """
 
 import argparse
@@ -50,9 +51,10 @@ class DuckDb:
 class ClickHouse:
     """ClickHouse in this process: chDB."""
 
-    # NULL where a join finds nothing, and where a NULL is cast; columns that some files alone have; numbers as numbers.
-    SETTINGS = "join_use_nulls = 1, cast_keep_nullable = 1, use_hive_partitioning = 1, " \
-               "schema_inference_mode = 'union', output_format_json_quote_64bit_integers = 0"
+    # Days from folders' names, and columns that some files alone have.
+    OF_FILES = "use_hive_partitioning = 1, schema_inference_mode = 'union'"
+    # NULL where a join finds nothing, and where a NULL is cast; numbers as numbers.
+    SETTINGS = f"{OF_FILES}, join_use_nulls = 1, cast_keep_nullable = 1, output_format_json_quote_64bit_integers = 0"
 
     def __init__(self, store):
         from chdb.session import Session
@@ -60,7 +62,8 @@ class ClickHouse:
         self.session.query("CREATE DATABASE fleet")
         for table in tables(store):
             files = os.path.join(store, table, "*", "*.parquet").replace("'", "''")
-            self.session.query(f"CREATE VIEW fleet.{table} AS SELECT * FROM file('{files}', Parquet)")
+            self.session.query(f"CREATE VIEW fleet.{table} AS SELECT * FROM file('{files}', Parquet) "
+                               f"SETTINGS {self.OF_FILES}")
 
     def rows(self, sql):
         answer = self.session.query(f"USE fleet; {sql}\nSETTINGS {self.SETTINGS} FORMAT JSONCompact")

@@ -46,6 +46,59 @@ fn what_an_interrupt_met_does_not_depend_on_when_its_vcpu_is_known() {
     }
 }
 
+/// So are the exits that it met until then, whatever else is followed: a vCPU that prints with its interrupts off.
+#[test]
+fn exits_before_an_interrupts_vcpu_is_known_are_counted() {
+    let exit = "vcpu 0 reason io rip 0x10 info1 0x3f80010 info2 0x0 intr_info 0x0 error_code 0x0";
+    let mut text = String::new();
+    let mut at_us = 0;
+    let mut event = |task: &str, what: &str| {
+        at_us += 10;
+        text.push_str(&format!("  {task}  [001] 100.{at_us:06}: {what}\n"));
+    };
+    // Two VMs have a vCPU of that number, so that the injection alone says whose it is.
+    for vcpu in ["CPU 0/KVM-2010", "CPU 0/KVM-1010"] {
+        event(vcpu, "kvm_entry: vcpu 0, rip 0x10");
+    }
+    event(
+        "worker-905",
+        "kvm_msi_set_irq: dst 0 vec 37 (Fixed|physical|edge)",
+    );
+    event(
+        "worker-905",
+        "kvm_apic_accept_irq: apicid 0 vec 37 (Fixed|edge)",
+    );
+    for _ in 0..3 {
+        event("CPU 0/KVM-1010", &format!("kvm_exit: {exit}"));
+        event(
+            "CPU 0/KVM-1010",
+            "kvm_pio: pio_write at 0x3f8 size 1 count 1 val 0x41",
+        );
+        event(
+            "CPU 0/KVM-1010",
+            "kvm_userspace_exit: reason KVM_EXIT_IO (2)",
+        );
+        event("CPU 0/KVM-1010", "kvm_entry: vcpu 0, rip 0x10");
+    }
+    event(
+        "CPU 0/KVM-1010",
+        "kvm_exit: vcpu 0 reason vintr rip 0x10 info1 0x0 info2 0x0",
+    );
+    event("CPU 0/KVM-1010", "kvm_inj_virq: IRQ 0x25");
+    event("CPU 0/KVM-1010", "kvm_entry: vcpu 0, rip 0x10");
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = write_text(folder.path(), "late.txt", &text);
+    let each = json(&["paths", "--path", "device-irq", "--each"], &path).expect("instances");
+    let features = each["instances"][0]["features"].to_string();
+    for one in [
+        "vCPU was in its guest",
+        "vCPU exits to the VMM on port 0x3f8 write",
+    ] {
+        assert!(features.contains(one), "{features}");
+    }
+    assert!(features.contains("COM1 THR): at least 2"), "{features}");
+}
+
 /// Rows of `--each` are the instances of the report, in JSON and CSV alike.
 #[test]
 fn each_instance_is_printed_once() {

@@ -51,12 +51,27 @@ fn sums_are_stored_and_the_recording_goes_unless_it_has_a_name() {
         .expect("it runs");
     assert!(again.status.success(), "{again:?}");
     assert_eq!(runs(&store).len(), 2, "the same run");
-    // Where it cannot be stored it stays, and that is said.
+    // What cannot be a store is said before anything is recorded, and what cannot be stored stays.
     fs::write(folder.path().join("full"), "no folder").expect("a file");
-    let mut command = record(folder.path(), &["--for", "sched", "--store", "full"]);
-    let output = command.args(label).output().expect("it runs");
-    assert_eq!(output.status.code(), Some(1), "{output:?}");
-    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    let failed = |more: &[&str]| {
+        let mut command = record(folder.path(), &["--for", "sched"]);
+        let output = command.args(more).args(label).output().expect("it runs");
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let error = failed(&["--store", "full"]);
+    assert!(error.contains("full"), "{error}");
+    assert!(!folder.path().join("trapline-1").exists(), "{error}");
+    fs::write(folder.path().join("key"), "0123456789abcdef".repeat(4)).expect("a key");
+    let error = failed(&["--store", "fleet", "--mask", "key"]);
     assert!(error.contains("stays in trapline-1"), "{error}");
     json(&["sched"], &folder.path().join("trapline-1")).expect("it is a recording");
+    // A command that fails does not keep its recording out of the store.
+    let mut command = record(
+        folder.path(),
+        &["--for", "sched", "--store", "fleet", "--", "false"],
+    );
+    let output = command.output().expect("it runs");
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert_eq!(runs(&store).len(), 3);
 }

@@ -16,7 +16,7 @@ use record::{ClockSource, EventClock};
 
 use crate::clocks::clock_comparisons;
 use crate::error::{AtPlace, RecordingError};
-use crate::folder::RecordingFolder;
+use crate::folder::{GUEST_PREFIX, HOST_DATA, RecordingFolder};
 use crate::guest_file::FetchedGuestFile;
 use crate::news::RecordingNews;
 use crate::privileges::{self, KeptPrivileges};
@@ -106,7 +106,7 @@ fn file_name(name: &str, taken: &[GuestAgent]) -> String {
         "" => (taken.len() + 1).to_string(),
         some => some.to_owned(),
     };
-    let file = |name: &str| format!("guest-{name}.perf.data");
+    let file = |name: &str| format!("{GUEST_PREFIX}{name}.{HOST_DATA}");
     let is_free = |name: &String| taken.iter().all(|one| one.file != file(name));
     let numbered = (2..).map(|number| format!("{safe}-{number}"));
     let mut names = std::iter::once(safe.clone()).chain(numbered);

@@ -1,7 +1,7 @@
 //! Where a recording is written to.
 
-use std::fs::File;
-use std::io::{ErrorKind, Write};
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use facts::Facts;
@@ -24,9 +24,30 @@ pub const HOST_FACTS: &str = "facts.json";
 /// The same with what was counted during the recording, until it has that name.
 const LATER_FACTS: &str = "facts.json.new";
 
+/// What the recordings of its guests are called: this, and [`HOST_DATA`] behind the guest's name.
+pub(crate) const GUEST_PREFIX: &str = "guest-";
+
 /// A folder that was made for a recording.
 #[derive(Debug)]
 pub struct RecordingFolder(Folder);
+
+/// Removes a recording that was made in a folder of its own, and the folder, where nobody has put anything else there.
+///
+/// # Errors
+///
+/// Those of removing: the folder is not empty then, or may not be removed.
+pub fn remove_recording(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        let is_guests = name.starts_with(GUEST_PREFIX) && name.ends_with(HOST_DATA);
+        if is_guests || [HOST_DATA, HOST_FACTS].contains(&&*name) {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    fs::remove_dir(folder)
+}
 
 impl RecordingFolder {
     /// Makes the folder that was named, or the first of `trapline-N` that is free.
@@ -123,7 +144,7 @@ impl RecordingFolder {
 
     fn facts_as(&self, name: &str, facts: &Facts) -> Result<(), RecordingError> {
         let place = || format!("{}/{name}: cannot be written", self.shown());
-        let text = serde_json::to_vec_pretty(&facts::write(facts)).map_err(std::io::Error::from);
+        let text = serde_json::to_vec_pretty(&facts::write(facts)).map_err(io::Error::from);
         let mut text = text.at(place)?;
         text.push(b'\n');
         self.file(name)?.write_all(&text).at(place)

@@ -34,7 +34,7 @@ pub use clocks::clock_comparisons;
 pub use command::{goes_on, start};
 pub use error::RecordingError;
 pub use flight::{FlightRecorder, LateInstance, LateWatch};
-pub use folder::{FOLDER_PREFIX, HOST_DATA, HOST_FACTS, RecordingFolder};
+pub use folder::{FOLDER_PREFIX, HOST_DATA, HOST_FACTS, RecordingFolder, remove_recording};
 pub use guest::{AskedMachine, DATA, GuestFile};
 pub use kept::{FlightRequest, KeptTime};
 pub use machine::{Program, before, missing_sentences, of_machine};

@@ -3,7 +3,7 @@
 use event::{Data, LostKind, NONE, Side, index_of};
 use model::{Machine, RetiredThreads, Threads};
 
-use super::seen_vcpus::{self, EndedExit};
+use super::seen_vcpus::{self, EndedExit, SeenVcpu};
 use super::watchers::InstanceWatcher;
 use super::{EventContext, LiveInstance, MAX_REMEMBERED, Paths};
 use crate::notes::{self, InstanceNotes, MAX_LISTED, VcpuActivity, WakeSource};
@@ -73,9 +73,13 @@ impl Paths {
         notes.cpu = task.cpu;
         let before = self.seen_vcpus.of(subject);
         let is_known_late = before.is_some();
-        let seen = match before {
-            Some(resolved) => resolved.seen,
-            None => seen_vcpus::seen(subject, task.run, machine),
+        // What sleeps does what it did, whenever that began.
+        let is_woken = now.task == Some(subject)
+            && matches!(now.data, Data::SchedWaking(_) | Data::SchedWakeup(_));
+        let seen = match before.map(|resolved| resolved.seen) {
+            Some(Some(seen)) => seen,
+            Some(None) if !is_woken => SeenVcpu::UNKNOWN,
+            _ => seen_vcpus::seen(subject, task.run, machine),
         };
         notes.since = before.map_or(time, |resolved| resolved.accepted);
         notes.was = seen.was;
@@ -97,9 +101,7 @@ impl Paths {
             // It was in its guest, as before every exit.
             notes.was = VcpuActivity::Unknown;
         }
-        if now.task == Some(subject)
-            && matches!(now.data, Data::SchedWaking(_) | Data::SchedWakeup(_))
-        {
+        if is_woken {
             notes.waker = match self.accepted.get(&now.thread) {
                 Some(raised) => (*raised).into(),
                 None => self.unseen_waker(now, subject, machine.threads()),
@@ -152,7 +154,7 @@ impl Paths {
         machine: &mut Machine,
         irq: Option<u32>,
     ) {
-        if self.watchers.is_empty() {
+        if self.watchers.is_empty() && !self.seen_vcpus.is_watching() {
             return;
         }
         match now.data {

@@ -3,6 +3,7 @@
 use event::{Data, index_of};
 use model::{Halt, Machine, State, Threads};
 
+use super::seen_vcpus::{self, FEW};
 use super::{EventContext, Paths};
 use crate::interrupts::{TicketAnswer, UNRESOLVED};
 use crate::tally::DropReason;
@@ -36,7 +37,25 @@ impl Paths {
         );
         now.target = Some(target);
         self.last_target.insert(now.thread, target);
-        self.see_vcpus(target, now.event.time, machine);
+        self.see_vcpus((target, vcpu), now.event.time, machine);
+    }
+
+    /// Keeps what the vCPUs do that an interrupt may be for.
+    fn see_vcpus(&mut self, (target, number): (u64, u32), time: u64, machine: &mut Machine) {
+        if target & UNRESOLVED == 0 {
+            return;
+        }
+        let mut few = self.interrupts.few_of(target, &self.tasks, FEW);
+        if few.is_empty() {
+            // The only vCPU of all, whose number is not known.
+            few.extend(self.tasks.only_vcpu(number));
+        }
+        let seen = few.into_iter().map(|slot| {
+            let run = self.tasks.entry(slot, machine.threads()).run;
+            (slot, seen_vcpus::seen(slot, run, machine))
+        });
+        let seen = seen.collect();
+        self.seen_vcpus.accept(target, time, seen);
     }
 
     /// Takes what the event shows of interrupts of which it is not known whose they are.

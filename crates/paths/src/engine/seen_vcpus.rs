@@ -1,22 +1,20 @@
 //! What vCPUs did when an interrupt was accepted of which it is not known yet for whose it is, and which exits they had
 //! until that was known.
 //!
-//! Whose it is shows later: the vCPU gets its CPU, enters its guest, or has the interrupt injected. What it does then is
-//! not what the interrupt met.
+//! Whose it is shows later: the vCPU gets its CPU, enters its guest, or has the interrupt injected. What it does then
+//! is not what the interrupt met.
 
 use std::collections::VecDeque;
 
 use event::ExitReason;
-use model::{GuestAccess, Machine};
+use model::{GuestAccess, Machine, State};
 use rustc_hash::FxHashMap;
 
-use super::Paths;
-use crate::interrupts::UNRESOLVED;
 use crate::notes::{self, InstanceNotes, VcpuActivity};
 use crate::tasks::TaskRun;
 
 /// vCPUs of a number that are looked at, at most: where there are more VMs, nothing is known of any.
-const FEW: usize = 8;
+pub(super) const FEW: usize = 8;
 /// Exits of a vCPU that are kept: the last ones.
 const RECENT: usize = 64;
 
@@ -75,7 +73,8 @@ struct RecentExits {
 pub(super) struct ResolvedVcpu {
     slot: u32,
     pub accepted: u64,
-    pub seen: SeenVcpu,
+    /// What it did then; `None` where too many vCPUs have its number.
+    pub seen: Option<SeenVcpu>,
     pub exits: Vec<EndedExit>,
 }
 
@@ -89,7 +88,8 @@ pub(super) struct SeenVcpus {
 }
 
 impl SeenVcpus {
-    fn accept(&mut self, ticket: u64, accepted: u64, vcpus: Vec<(u32, SeenVcpu)>) {
+    /// An interrupt is accepted that may be for these vCPUs.
+    pub(super) fn accept(&mut self, ticket: u64, accepted: u64, vcpus: Vec<(u32, SeenVcpu)>) {
         for (slot, _) in &vcpus {
             self.recent.entry(*slot).or_default().interrupts += 1;
         }
@@ -97,12 +97,14 @@ impl SeenVcpus {
         self.by_ticket.insert(ticket, interrupt);
     }
 
-    /// A vCPU's exit ends.
+    /// Returns whether exits of any vCPU are kept.
     #[inline]
+    pub(super) fn is_watching(&self) -> bool {
+        !self.recent.is_empty()
+    }
+
+    /// A vCPU's exit ends.
     pub(super) fn exit_ends(&mut self, slot: u32, exit: EndedExit) {
-        if self.recent.is_empty() {
-            return;
-        }
         if let Some(recent) = self.recent.get_mut(&slot) {
             if recent.exits.len() == RECENT {
                 recent.exits.pop_front();
@@ -120,7 +122,7 @@ impl SeenVcpus {
         self.resolving = slot.map(|slot| ResolvedVcpu {
             slot,
             accepted: interrupt.accepted,
-            seen: own.map_or(SeenVcpu::UNKNOWN, |(_, seen)| *seen),
+            seen: own.map(|(_, seen)| *seen),
             exits: self.exits_since(slot, interrupt.accepted),
         });
         for (slot, _) in interrupt.vcpus {
@@ -151,27 +153,11 @@ impl SeenVcpus {
 }
 
 impl SeenVcpu {
-    const UNKNOWN: SeenVcpu = SeenVcpu {
+    pub(super) const UNKNOWN: SeenVcpu = SeenVcpu {
         was: VcpuActivity::Unknown,
         access: None,
         reason: None,
     };
-}
-
-impl Paths {
-    /// Keeps what the vCPUs do that an interrupt may be for.
-    pub(super) fn see_vcpus(&mut self, target: u64, time: u64, machine: &mut Machine) {
-        if target & UNRESOLVED == 0 {
-            return;
-        }
-        let few = self.interrupts.few_of(target, &self.tasks, FEW);
-        let seen = few.into_iter().map(|slot| {
-            let run = self.tasks.entry(slot, machine.threads()).run;
-            (slot, seen(slot, run, machine))
-        });
-        let seen = seen.collect();
-        self.seen_vcpus.accept(target, time, seen);
-    }
 }
 
 /// Returns what a vCPU's thread is doing.
@@ -179,12 +165,7 @@ pub(super) fn seen(slot: u32, run: TaskRun, machine: &mut Machine) -> SeenVcpu {
     let tid = machine.threads().at(slot).map(|(tid, _)| tid);
     let Some(vcpu) = tid.and_then(|tid| machine.vcpu_of(tid)) else {
         return SeenVcpu {
-            was: match run {
-                TaskRun::Running => VcpuActivity::Running,
-                TaskRun::Runnable => VcpuActivity::Runnable,
-                TaskRun::Asleep => VcpuActivity::Asleep,
-                TaskRun::Unknown => VcpuActivity::Unknown,
-            },
+            was: notes::was(State::Unknown, None, run),
             ..SeenVcpu::UNKNOWN
         };
     };

@@ -9,6 +9,7 @@ use crate::options::{Common, GuestOptions};
 /// `trapline explain`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
+#[command(mut_arg("named", |guest| guest.requires("task").help(GUEST)))]
 pub(crate) struct ExplainArgs {
     /// Recording
     #[arg(value_name = "REC")]
@@ -48,6 +49,10 @@ pub(crate) struct ExplainArgs {
     #[command(flatten)]
     pub common: Common,
 }
+
+const GUEST: &str = "With --task: a recording that was made in a guest of REC at the same time, with the name, UUID or \
+                     process of the VM whose guest it is. May be repeated. A folder that 'trapline record' made has \
+                     its guests with it";
 
 const HELP: &str = "Each thing that the number counts is printed with the event that begins it and the \
 event that ends it, in the order in which they ended. Lines that begin with # are no events. Times are those of \

@@ -129,7 +129,7 @@ fn of_task(
             )
         }
         _ => Err(Usage::error(format!(
-            "{} guests have '{asked}': choose one with --vm",
+            "{} rows are called '{asked}'; where they are of several VMs, --vm chooses one",
             meant.len()
         ))),
     }

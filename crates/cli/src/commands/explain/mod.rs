@@ -63,6 +63,12 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<()> {
             COMMANDS.join(", ")
         )));
     }
+    if args.task.is_some() && args.what != "exits" {
+        return Err(Usage::error(format!(
+            "--task chooses exits, and {} is asked for",
+            args.what
+        )));
+    }
     let beside = AccompanyingFiles {
         with_guests: true,
         ..AccompanyingFiles::default()
@@ -98,12 +104,6 @@ fn number(args: &ExplainArgs, session: &Session) -> Result<()> {
             args.what
         )));
     };
-    if args.task.is_some() && args.what != "exits" {
-        return Err(Usage::error(format!(
-            "--task chooses exits, and {} is asked for",
-            args.what
-        )));
-    }
     let host = session.host(&args.recording, &args.guests.named)?;
     let recording = host.input().recording_with_symbols()?;
     let name = CellName {

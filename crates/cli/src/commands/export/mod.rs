@@ -2,7 +2,7 @@
 
 pub(crate) mod args;
 mod ctf;
-mod parquet;
+pub(super) mod parquet;
 mod single;
 pub(crate) mod whole;
 

@@ -98,7 +98,8 @@ fn is_stored(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(StoreError::Compacted { .. }))
 }
 
-fn read_mask(path: &Path) -> Result<NameMask> {
+/// Reads the key that masks names.
+pub(in crate::commands) fn read_mask(path: &Path) -> Result<NameMask> {
     let key = fs::read(path).with_context(|| path.display().to_string())?;
     let key = key.trim_ascii();
     NameMask::new(key).ok_or_else(|| {

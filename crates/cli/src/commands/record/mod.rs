@@ -8,7 +8,6 @@ pub(super) mod pairs;
 pub(super) mod plan;
 pub(super) mod watch;
 
-use std::ffi::OsString;
 use std::fs;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -36,7 +35,9 @@ use super::recording::{
     PrintedNews, asked_to_stop, command_is_there, give_away, measure, say_missing, say_rings,
     say_running, say_wrapped, this_program,
 };
+use crate::commands::export::parquet::read_mask;
 use crate::commands::record::args::{RecordArgs, RecordPurpose};
+use crate::options::StoringOptions;
 use crate::output;
 use budget::RecordingTrial;
 
@@ -56,6 +57,7 @@ pub(crate) fn run(args: &RecordArgs) -> Result<()> {
         return check::run(args, &plan::plan(args, &asked, &facts)?);
     }
     command_is_there(&args.command)?;
+    prepare_store(&args.storing)?;
     let ready = ReadyRecording::within_budget(args, &facts, asked)?;
     let stop = asked_to_stop()?;
     say_rings(&ready.opened)?;
@@ -63,18 +65,22 @@ pub(crate) fn run(args: &RecordArgs) -> Result<()> {
         let (outcome, missing) = ready.record(args, &facts, &stop, &mut PrintedNews)?;
         say_running(outcome.child, &args.command)?;
         say_missing(&missing)?;
-        output::print(&match args.storing.words(&outcome.folder) {
-            Some(words) => stored(args, &outcome.folder, &words)?,
-            None => next(args, &outcome.folder),
-        })?;
-        return match outcome.status {
-            Some(status) if !status.success() => {
-                bail!("the command that was recorded ended with {status}")
-            }
-            _ if !outcome.missing_guests.is_empty() => {
-                bail!("{}", outcome.missing_guests.join("; "))
-            }
-            _ => Ok(()),
+        let mut wrong = outcome.missing_guests;
+        // What is not all there is kept.
+        let keeps = args.output.is_some() || !wrong.is_empty();
+        match stored(args, &outcome.folder, keeps) {
+            Ok(next) => output::print(&next)?,
+            Err(error) => wrong.push(format!("{error:#}")),
+        }
+        if let Some(status) = outcome.status.filter(|status| !status.success()) {
+            wrong.insert(
+                0,
+                format!("the command that was recorded ended with {status}"),
+            );
+        }
+        return match wrong.is_empty() {
+            true => Ok(()),
+            false => bail!("{}", wrong.join("; ")),
         };
     };
     let ReadyRecording {
@@ -171,7 +177,7 @@ impl ReadyRecording {
             probes: !probes.is_empty(),
             programs: opened.has_programs(),
             windows,
-            folders: args.keep.is_some(),
+            folders: args.keep.is_some() || args.storing.store.is_some(),
             mappings: args.keep.is_some() && opened.has_chains(),
         };
         Ok(ReadyRecording {
@@ -279,33 +285,63 @@ fn next(args: &RecordArgs, folder: &Path) -> String {
     format!("next: trapline {command} {}\n", quoted(folder.as_os_str()))
 }
 
-/// Has another process write the recording's sums into a store: it reads what guests may have had a hand in, within its
-/// sandbox. Removes the recording where nobody said where it is to be. Returns what to type next.
-fn stored(args: &RecordArgs, folder: &Path, words: &[OsString]) -> Result<String> {
+/// Has another process write the recording's sums into a store, where that was asked for: it reads what guests may have
+/// had a hand in, within its sandbox. Removes the recording then, unless it is to be kept. Returns what to type next.
+fn stored(args: &RecordArgs, folder: &Path, keeps: bool) -> Result<String> {
+    let (Some(store), Some(words)) = (&args.storing.store, args.storing.words(folder)) else {
+        return Ok(next(args, folder));
+    };
+    let stays = || {
+        format!(
+            "the recording is not in the store, and stays in {}",
+            folder.display()
+        )
+    };
+    if is_below(store, folder) {
+        bail!("{}: a store is no part of a recording", stays());
+    }
     let status = Command::new("/proc/self/exe")
         .args(words)
         .stdin(Stdio::null())
         .status();
-    let status = status.context("starting 'trapline export'")?;
-    if !status.success() {
-        bail!(
-            "the recording is not in the store, and stays in {}",
-            folder.display()
-        );
+    if !status.context("starting 'trapline export'")?.success() {
+        bail!("{}", stays());
     }
-    let store = args.storing.store.as_deref().unwrap_or(folder);
     let fleet = format!("trapline fleet {}\n", quoted(store.as_os_str()));
-    Ok(match args.output {
-        Some(_) => format!("{}      {fleet}", next(args, folder)),
-        // It was made for this recording.
-        None => {
-            fs::remove_dir_all(folder).with_context(|| folder.display().to_string())?;
-            format!(
-                "removed {}: -o DIR keeps it\nnext: {fleet}",
-                folder.display()
-            )
-        }
-    })
+    if keeps {
+        return Ok(format!("{}      {fleet}", next(args, folder)));
+    }
+    recording::remove_recording(folder)
+        .with_context(|| format!("{}: cannot be removed", folder.display()))?;
+    Ok(format!(
+        "removed {}: -o DIR keeps it\nnext: {fleet}",
+        folder.display()
+    ))
+}
+
+/// Returns whether a path leads into a folder that is there; of what is not there yet the nearest folder above counts.
+fn is_below(path: &Path, folder: &Path) -> bool {
+    let there = path.ancestors().find_map(|one| {
+        let one = if one.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            one
+        };
+        fs::canonicalize(one).ok()
+    });
+    let folder = fs::canonicalize(folder).ok();
+    there
+        .zip(folder)
+        .is_some_and(|(there, folder)| there.starts_with(folder))
+}
+
+/// Makes the store, and reads the key that masks names in it, before anything is recorded for it.
+pub(in crate::commands) fn prepare_store(storing: &StoringOptions) -> Result<()> {
+    if let Some(store) = &storing.store {
+        fs::create_dir_all(store).with_context(|| store.display().to_string())?;
+    }
+    let key = storing.mask.as_deref();
+    key.map(read_mask).transpose().map(drop)
 }
 
 /// Returns what reads counters again, and what was written to the kernel's log from now on: it is opened while that is

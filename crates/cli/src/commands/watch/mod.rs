@@ -29,7 +29,7 @@ use source::ReaderOptions;
 
 use super::record::args::RecordArgs;
 use super::record::check::checked;
-use super::record::{ReadyRecording, count_kept, planned, watch};
+use super::record::{ReadyRecording, count_kept, planned, prepare_store, watch};
 use super::recording::{PrintedNews, asked_to_stop, say_missing, say_rings, say_wrapped};
 use super::top::watch::Watch;
 use super::why::line::RecordLine;
@@ -49,6 +49,7 @@ pub(crate) fn run(args: &WatchArgs) -> Result<()> {
         return dry_run(args, &record, &asked, &facts);
     }
     let stop = asked_to_stop()?;
+    prepare_store(&args.storing)?;
     // Nothing is opened before it is known where incidents go.
     let store = IncidentStore::open(&args.output_dir, args.disk)?;
     let (counter, ready) = match opened(args, &asked, &facts) {

@@ -144,9 +144,11 @@ fn write_all(ordered: &Receiver<PageOrder>, outcomes: &Sender<PageOutcome>, aban
             true => Some("the watch ended before".to_owned()),
             false => run(words, order.most_bytes, abandon).err(),
         };
+        // Sums take less time than a page, and are what is left once the recording is gone.
+        let not_stored = order.store.as_deref().and_then(run);
         let outcome = PageOutcome {
             missing: run(line.words()),
-            not_stored: order.store.as_deref().and_then(run),
+            not_stored,
             name: order.name,
         };
         if outcomes.send(outcome).is_err() {
