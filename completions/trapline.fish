@@ -667,7 +667,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand record" -l mask -d 'Wi
 complete -c trapline -n "__fish_trapline_using_subcommand record" -l format -d 'With --check: print a table for people, JSON, or comma-separated values' -r -f -a "table\t'For people'
 json\t'For programs'
 csv\t'For spreadsheets'"
-complete -c trapline -n "__fish_trapline_using_subcommand record" -l store -d 'Write the sums of the recording into the store DIR, as \'trapline export --as parquet\' does: some 40 KB, which \'trapline fleet\' and \'trapline sql\' read. Without -o the recording is removed then' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand record" -l store -d 'Write the sums of the recording into the store DIR, as \'trapline export --as parquet\' does, for \'trapline fleet\' and \'trapline sql\'. Without -o the recording is removed then' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand record" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
 always\t'Always'
 never\t'Never'"
@@ -1062,7 +1062,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand watch" -l quiet-interv
 complete -c trapline -n "__fish_trapline_using_subcommand watch" -l cool-down -d 'Take what comes back so many SECONDS after an incident was over for the same incident, which is not recorded again' -r
 complete -c trapline -n "__fish_trapline_using_subcommand watch" -l for -d 'End after so many seconds. Without it, Ctrl-C or SIGTERM ends it' -r
 complete -c trapline -n "__fish_trapline_using_subcommand watch" -l budget -d 'Let recording take so much of a CPU\'s time at most: where it would take more, less is recorded' -r
-complete -c trapline -n "__fish_trapline_using_subcommand watch" -l store -d 'Write the sums of each recording into the store DIR, as \'trapline export --as parquet\' does: some 40 KB each, which \'trapline fleet\' and \'trapline sql\' read' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand watch" -l store -d 'Write the sums of each recording into the store DIR, as \'trapline export --as parquet\' does, for \'trapline fleet\' and \'trapline sql\'' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand watch" -l label -d 'With --store: store this with each recording, as role=NAME, by which the host has its peers. May be repeated' -r
 complete -c trapline -n "__fish_trapline_using_subcommand watch" -l mask -d 'With --store: mask names in it by the secret that this file has' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand watch" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'

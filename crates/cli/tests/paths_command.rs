@@ -25,6 +25,12 @@ fn tables_fit_80_columns() {
     failures.finish(500);
 }
 
+/// Returns what the first device's interrupt had.
+fn first_features(path: &Path) -> String {
+    let each = json(&["paths", "--path", "device-irq", "--each"], path).expect("instances");
+    each["instances"][0]["features"].to_string()
+}
+
 /// What the vCPU did is what the interrupt met, where a back end in a process of its own sends it and whose it is shows
 /// later.
 #[test]
@@ -35,8 +41,7 @@ fn what_an_interrupt_met_does_not_depend_on_when_its_vcpu_is_known() {
     for sender in ["vhost-1000-1005", "rte-worker-1-905"] {
         let text = text.replace("vhost-1000-1005", sender);
         let path = write_text(folder.path(), "sent.txt", &text);
-        let each = json(&["paths", "--path", "device-irq", "--each"], &path).expect("instances");
-        let features = each["instances"][0]["features"].to_string();
+        let features = first_features(&path);
         for one in [
             "vCPU was in user space",
             "vCPU was busy with port 0x3f8 write",
@@ -88,8 +93,7 @@ fn exits_before_an_interrupts_vcpu_is_known_are_counted() {
     event("CPU 0/KVM-1010", "kvm_entry: vcpu 0, rip 0x10");
     let folder = tempfile::tempdir().expect("a folder");
     let path = write_text(folder.path(), "late.txt", &text);
-    let each = json(&["paths", "--path", "device-irq", "--each"], &path).expect("instances");
-    let features = each["instances"][0]["features"].to_string();
+    let features = first_features(&path);
     for one in [
         "vCPU was in its guest",
         "vCPU exits to the VMM on port 0x3f8 write",

@@ -10,8 +10,8 @@ use super::values::label;
 /// Where a recorder leaves the sums of what it recorded.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct StoringOptions {
-    /// Write the sums of each recording into the store DIR, as 'trapline export --as parquet' does: some 40 KB each,
-    /// which 'trapline fleet' and 'trapline sql' read.
+    /// Write the sums of each recording into the store DIR, as 'trapline export --as parquet' does, for 'trapline
+    /// fleet' and 'trapline sql'.
     #[arg(long, value_name = "DIR")]
     pub store: Option<PathBuf>,
 

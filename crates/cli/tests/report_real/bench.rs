@@ -1,6 +1,7 @@
 //! How large a page of 64 VMs is, how soon it is there, and how long frames take as it is zoomed.
 
 use std::fs;
+use std::path::PathBuf;
 
 use serde_json::Value;
 
@@ -13,7 +14,7 @@ use crate::report_web::bench::{ZOOM, reported};
 /// How often it is opened; once before does not count.
 const TIMES: usize = 7;
 
-/// A page of 64 VMs of two vCPUs each: `bench/report-zoom`.
+/// A page of 64 VMs of two vCPUs each: `bench/report-zoom`, or of the recording that `TRAPLINE_WIDE` names.
 #[test]
 #[ignore = "a benchmark"]
 fn many_vms_open_and_zoom() {
@@ -21,7 +22,8 @@ fn many_vms_open_and_zoom() {
         return;
     };
     let folder = tempfile::tempdir().expect("a folder");
-    let Some(wide) = many_vms(folder.path()) else {
+    let given = std::env::var_os("TRAPLINE_WIDE").map(PathBuf::from);
+    let Some(wide) = given.or_else(|| many_vms(folder.path())) else {
         return;
     };
     let page = folder.path().join("report.html");

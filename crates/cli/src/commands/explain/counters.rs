@@ -1,6 +1,6 @@
 //! Readings that a number of counters is made of.
 
-use analysis::{CounterColumn, Counters, CountersRow};
+use analysis::{CounterColumn, Counters};
 use anyhow::{Result, bail};
 use event::NONE;
 use session::{CellPart, GuestPairing, OpenRecording};
@@ -41,19 +41,18 @@ pub(super) fn counters(recording: &OpenRecording<'_>, cell: CellName<'_>) -> Res
             recording.name()
         );
     };
-    let sum = |name: &str, row: &CountersRow| {
-        let column = CounterColumn::of(name)?;
-        Some((column, column.sum(row)?))
-    };
-    let counted = COLUMNS.iter().filter(|(name, _)| sum(name, row).is_some());
-    let names: Vec<&str> = counted.map(|(name, _)| *name).collect();
-    let Some(named) = named(cell.column, &names)? else {
+    let counted = COLUMNS.iter().filter_map(|(name, unit)| {
+        let of = CounterColumn::of(name)?;
+        Some((*name, *unit, of, of.sum(row)?))
+    });
+    let counted: Vec<_> = counted.collect();
+    if counted.is_empty() {
         bail!("{}: nothing was counted of thread {tid}", recording.name());
-    };
-    let unit = COLUMNS.iter().find(|(name, _)| *name == named);
-    let (unit, Some((asked, sum))) = (unit.map_or("", |(_, unit)| *unit), sum(named, row)) else {
-        bail!("{}: nothing was counted of thread {tid}", recording.name());
-    };
+    }
+    let names: Vec<&str> = counted.iter().map(|(name, ..)| *name).collect();
+    let named = column(cell.column, &names, "counters")?;
+    let at = names.iter().position(|name| *name == named).unwrap_or(0);
+    let (_, unit, asked, sum) = counted[at];
     let paired = GuestPairing::default();
     let mut question = recording.question(&paired);
     let mut counters = Counters::new(recording.window());
@@ -81,17 +80,17 @@ pub(super) fn counters(recording: &OpenRecording<'_>, cell: CellName<'_>) -> Res
             words::share::whole(share)
         ));
     }
+    let value = sum.scaled();
     Ok(FoundCell {
         row: match &row.comm {
             Some(comm) => format!("{comm}:{tid}"),
             None => tid.to_string(),
         },
         column: named.to_owned(),
-        value_ns: sum.scaled().filter(|_| named == CPU_TIME),
-        amount: sum
-            .scaled()
-            .map(|value| (value, unit))
-            .filter(|_| named != CPU_TIME),
+        value_ns: value.filter(|_| named == CPU_TIME),
+        amount: value
+            .filter(|_| named != CPU_TIME)
+            .map(|value| (value, unit)),
         nouns: ("reading", "readings"),
         rule,
         elsewhere: None,
@@ -100,12 +99,4 @@ pub(super) fn counters(recording: &OpenRecording<'_>, cell: CellName<'_>) -> Res
         events: PartEvents::Readings(tid, asked),
         quality: answers.quality,
     })
-}
-
-/// Returns the column that somebody means: the first one where nobody says it.
-fn named<'c>(asked: Option<&str>, names: &[&'c str]) -> Result<Option<&'c str>> {
-    match names.is_empty() {
-        true => Ok(None),
-        false => column(asked, names, "counters").map(Some),
-    }
 }

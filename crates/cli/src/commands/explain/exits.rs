@@ -49,8 +49,23 @@ struct ChosenRow {
     table: ExitTable,
     key: String,
     from_exits: bool,
-    /// What the guest did, what tables call that, and the vCPU threads of the row where they are known.
-    task: Option<(GuestContext, String, Vec<i32>)>,
+    task: Option<ChosenTask>,
+}
+
+/// What the guest did in a row.
+struct ChosenTask {
+    doing: GuestContext,
+    /// What tables call it.
+    name: String,
+    /// The vCPU threads of the row, where they are known.
+    tids: Vec<i32>,
+}
+
+impl ChosenTask {
+    fn is_of(&self, row: &ExitRow) -> bool {
+        let doing = row.task.as_ref().map(|task| task.doing);
+        doing == Some(self.doing) && row.tids == self.tids
+    }
 }
 
 /// Returns what separates rows. Tasks of several guests may have the same number.
@@ -108,11 +123,7 @@ fn no_row(recording: &str, reports: &[ExitsReport], row: &str) -> String {
 }
 
 /// Returns what the guest did of which a row is called so.
-fn of_task(
-    recording: &str,
-    rows: &[&ExitRow],
-    asked: &str,
-) -> Result<(GuestContext, String, Vec<i32>)> {
+fn of_task(recording: &str, rows: &[&ExitRow], asked: &str) -> Result<ChosenTask> {
     let named = rows.iter().filter_map(|row| {
         let task = row.task.as_ref()?;
         Some((row, task.doing, render::guest_tasks::called(task)))
@@ -120,7 +131,11 @@ fn of_task(
     let named: Vec<_> = named.collect();
     let meant: Vec<_> = named.iter().filter(|(.., name)| name == asked).collect();
     match meant[..] {
-        [(row, doing, name)] => Ok((*doing, name.clone(), row.tids.clone())),
+        [(row, doing, name)] => Ok(ChosenTask {
+            doing: *doing,
+            name: name.clone(),
+            tids: row.tids.clone(),
+        }),
         [] => {
             let near = words::did_you_mean(asked, named.iter().map(|(.., name)| name.as_str()));
             bail!(
@@ -169,18 +184,16 @@ pub(super) fn exits(
         ..ExitOptions::default()
     }));
     let mut row = ExitCell::new(table, &key);
-    if let Some((doing, _, tids)) = &task {
-        row = row.of_task(*doing, tids.clone());
+    if let Some(task) = &task {
+        row = row.of_task(task.doing, task.tids.clone());
     }
     let looked_at = shared.clone();
     let (answers, mut parts) = question.walk_cell(|_: &Study| row.sum(&looked_at.get()));
     let reports = shared.get().reports(answers.walked().machine);
     let mut rows = reports.into_iter().flat_map(|report| report.rows);
     let found = rows.find(|one| {
-        let is_of = |(doing, _, tids): &(GuestContext, String, Vec<i32>)| {
-            one.tids == *tids && one.task.as_ref().is_some_and(|task| task.doing == *doing)
-        };
-        one.key == key && task.as_ref().is_none_or(is_of)
+        let of_task = task.as_ref().is_none_or(|task| task.is_of(one));
+        of_task && one.key == key
     });
     let counted = found.as_ref().map_or(0, ExitRow::count);
     let value_ns = found.and_then(|row| amount(&row.stats, column));
@@ -197,12 +210,12 @@ pub(super) fn exits(
     let whole = !cell.filtered && !from_exits && task.is_none();
     let perf = recording.reader().is_perf() && whole && of_perf;
     let mut rule = vec![format!("One is timed from {what}.")];
-    rule.extend(task.as_ref().map(|(_, name, _)| {
+    rule.extend(task.as_ref().map(|ChosenTask { name, .. }| {
         format!("What the guest did when it began was {name}, as the guest's own recording says.")
     }));
     Ok(FoundCell {
         row: match task {
-            Some((_, name, _)) => format!("{key} of {name}"),
+            Some(ChosenTask { name, .. }) => format!("{key} of {name}"),
             None => key,
         },
         column: column.to_owned(),

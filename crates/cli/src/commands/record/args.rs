@@ -185,8 +185,8 @@ pub(crate) struct RecordArgs {
     pub format: Format,
 }
 
-const STORE: &str = "Write the sums of the recording into the store DIR, as 'trapline export --as parquet' does: some \
-                     40 KB, which 'trapline fleet' and 'trapline sql' read. Without -o the recording is removed then";
+const STORE: &str = "Write the sums of the recording into the store DIR, as 'trapline export --as parquet' does, for \
+                     'trapline fleet' and 'trapline sql'. Without -o the recording is removed then";
 
 /// A path, and what its instances may take.
 #[derive(Debug, Clone, PartialEq, Eq)]

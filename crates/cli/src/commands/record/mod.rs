@@ -291,21 +291,15 @@ fn stored(args: &RecordArgs, folder: &Path, keeps: bool) -> Result<String> {
     let (Some(store), Some(words)) = (&args.storing.store, args.storing.words(folder)) else {
         return Ok(next(args, folder));
     };
-    let stays = || {
-        format!(
-            "the recording is not in the store, and stays in {}",
-            folder.display()
-        )
-    };
-    if is_below(store, folder) {
-        bail!("{}: a store is no part of a recording", stays());
-    }
     let status = Command::new("/proc/self/exe")
         .args(words)
         .stdin(Stdio::null())
         .status();
     if !status.context("starting 'trapline export'")?.success() {
-        bail!("{}", stays());
+        bail!(
+            "the recording is not in the store, and stays in {}",
+            folder.display()
+        );
     }
     let fleet = format!("trapline fleet {}\n", quoted(store.as_os_str()));
     if keeps {
@@ -319,23 +313,8 @@ fn stored(args: &RecordArgs, folder: &Path, keeps: bool) -> Result<String> {
     ))
 }
 
-/// Returns whether a path leads into a folder that is there; of what is not there yet the nearest folder above counts.
-fn is_below(path: &Path, folder: &Path) -> bool {
-    let there = path.ancestors().find_map(|one| {
-        let one = if one.as_os_str().is_empty() {
-            Path::new(".")
-        } else {
-            one
-        };
-        fs::canonicalize(one).ok()
-    });
-    let folder = fs::canonicalize(folder).ok();
-    there
-        .zip(folder)
-        .is_some_and(|(there, folder)| there.starts_with(folder))
-}
-
-/// Makes the store, and reads the key that masks names in it, before anything is recorded for it.
+/// Makes the store, and reads the key that masks names in it, before anything is recorded for it. So it is there before
+/// the recording's folder is made, and never within it.
 pub(in crate::commands) fn prepare_store(storing: &StoringOptions) -> Result<()> {
     if let Some(store) = &storing.store {
         fs::create_dir_all(store).with_context(|| store.display().to_string())?;
