@@ -9,6 +9,7 @@ use datafusion::arrow::datatypes::{DataType, Float64Type};
 use datafusion::prelude::SessionContext;
 
 use super::PeerGroups;
+use super::names::SharedNames;
 use crate::request::FleetQuestion;
 
 /// Instances that a path has at least before its 99th percentile is held against others'.
@@ -70,6 +71,8 @@ pub(crate) struct FleetData {
     /// By metric, host and day the logarithm of the middle of its recordings' values.
     pub(crate) metrics: BTreeMap<String, BTreeMap<(String, String), f64>>,
     pub(crate) waits: BTreeMap<String, LongestWait>,
+    /// Names that several machines have.
+    pub(crate) names: SharedNames,
 }
 
 /// A row of an answer, as texts and numbers.
@@ -153,8 +156,10 @@ impl FleetData {
             findings: Vec::new(),
             metrics: BTreeMap::new(),
             waits: BTreeMap::new(),
+            names: SharedNames::default(),
         };
         data.read_runs(context, &within).await?;
+        data.names = SharedNames::separate(&mut data.runs);
         data.read_findings(context, &within).await?;
         data.read_metrics(context, &within).await?;
         data.read_waits(context).await?;
@@ -216,10 +221,10 @@ impl FleetData {
             "SELECT host, run, day, id, severity, cost_ns, cost_share FROM findings WHERE {within} \
              ORDER BY day, host, run, id, cost_ns"
         );
-        let findings = &mut self.findings;
+        let (findings, names) = (&mut self.findings, &self.names);
         each(context, &sql, |row| {
             findings.push(FleetFinding {
-                host: row.text(0),
+                host: names.host(row.text(0), &row.text(1)),
                 run: row.text(1),
                 day: row.text(2),
                 id: row.text(3),
@@ -239,12 +244,14 @@ impl FleetData {
             .filter(|run| !run.is_lossy())
             .map(|run| run.run.as_str())
             .collect();
+        let names = &self.names;
         let mut values: BTreeMap<(String, String, String), Vec<f64>> = BTreeMap::new();
         let mut add = |metric: &str, row: &AnswerRow<'_>, value: Option<f64>| {
-            if let Some(value) =
-                value.filter(|value| *value > 0.0 && whole.contains(row.text(1).as_str()))
+            let run = row.text(1);
+            if let Some(value) = value.filter(|value| *value > 0.0 && whole.contains(run.as_str()))
             {
-                let key = (metric.to_owned(), row.text(0), row.text(2));
+                let host = names.host(row.text(0), &run);
+                let key = (metric.to_owned(), host, row.text(2));
                 values.entry(key).or_default().push(value.ln());
             }
         };

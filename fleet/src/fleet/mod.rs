@@ -5,6 +5,7 @@
 
 mod data;
 mod metrics;
+mod names;
 mod page;
 mod problems;
 mod screen;
@@ -105,6 +106,7 @@ pub(crate) async fn answer(
     if data.before.is_empty() {
         limits.push("The store has one day alone: there is nothing to hold it against.".to_owned());
     }
+    limits.extend(data.names.sentences.iter().cloned());
     let coverage = coverage(&data, question, groups.len(), tested);
     let problems = problems::of(&data);
     let (outliers, apart) = metrics::outliers(&data, &groups);

@@ -163,7 +163,9 @@ pub(crate) fn shared(data: &FleetData, problems: &[Problem]) -> Vec<SharedFact> 
             let others = healthy.len() as u64;
             let sick_with = problem.sick.iter().filter(has).count() as u64;
             let others_with = healthy.iter().filter(|host| has(host)).count() as u64;
-            if others == 0 || others_with == others {
+            // What few sick hosts have (their machine's id) could not be shown to be shared, and would only make what is
+            // tested more.
+            if others == 0 || others_with == others || sick_with < LEAST_SICK as u64 {
                 continue;
             }
             all.push(SharedFact {

@@ -168,7 +168,11 @@ pub(super) fn text(out: &mut dyn Write, answer: &FleetAnswer, view: &StoreView) 
     if !view.unread.is_empty() {
         lines.push(format!("files left out: {}", view.unread.len()));
     }
-    lines.extend(answer.limits.iter().cloned());
+    lines.extend(answer.limits.iter().take(PART).cloned());
+    if answer.limits.len() > PART {
+        let more = answer.limits.len() - PART;
+        lines.push(format!("... and {more} more such limits (--format json)"));
+    }
     let open: Vec<String> = answer
         .to_open
         .iter()
