@@ -20,6 +20,10 @@ pub(crate) const MAX_UNREADABLE: usize = 1024;
 /// Facts about a host.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Host {
+    /// What stands for the machine: the same in all its recordings, and another for each machine, whatever its name.
+    /// Made of `/etc/machine-id`, which is not to be found from it ([`mask::machine_id`]).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub machine_id: Option<String>,
     /// Release of its kernel, as `uname -r` prints it (`/proc/sys/kernel/osrelease`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel: Option<String>,
@@ -264,15 +268,15 @@ impl Host {
                 }
             )*};
         }
-        gaps!(kernel, arch, cpu_model, virtualized, cmdline, online);
-        let speeds = |list: &[FreqPolicy]| -> Vec<FreqPolicy> {
-            let settings = list.iter().cloned().map(|one| FreqPolicy {
-                cur_khz: None,
-                end_khz: None,
-                ..one
-            });
-            settings.collect()
-        };
+        gaps!(
+            machine_id,
+            kernel,
+            arch,
+            cpu_model,
+            virtualized,
+            cmdline,
+            online
+        );
         gaps!(isolated, nohz_full, rcu_nocbs, cpuidle, clocksource);
         gaps!(hz, thp, ksm, numa_balancing, smt);
         if !same_nodes(&mut self.nodes, &later.nodes) {
@@ -281,7 +285,7 @@ impl Host {
         lists!(cpus, clocksources, modules, mitigations);
         // Clocks go up and down.
         let known = !self.cpufreq.is_empty() && !later.cpufreq.is_empty();
-        if known && speeds(&self.cpufreq) != speeds(&later.cpufreq) {
+        if known && settings(&self.cpufreq) != settings(&later.cpufreq) {
             conflicts.push("cpufreq");
         }
         if self.cpufreq.is_empty() {
@@ -361,6 +365,16 @@ impl Host {
     pub fn parameter(&self, module: &str, name: &str) -> Option<&str> {
         Some(self.modules.get(module)?.get(name)?.as_str())
     }
+}
+
+/// Returns how clocks are set, without how fast they are.
+fn settings(policies: &[FreqPolicy]) -> Vec<FreqPolicy> {
+    let settings = policies.iter().cloned().map(|one| FreqPolicy {
+        cur_khz: None,
+        end_khz: None,
+        ..one
+    });
+    settings.collect()
 }
 
 /// Fills gaps of nodes where both lists have the same ones; returns whether they have.

@@ -86,6 +86,7 @@ fn full() -> Facts {
     facts.domstats = vec![domstats()];
     facts.mtree = text("address-space: memory\n");
     facts.host = Some(Host {
+        machine_id: Some("0123456789abcdef0123456789abcdef".to_owned()),
         kernel: text("6.1.0-18-amd64"),
         arch: text("x86_64"),
         cpu_model: text("AMD EPYC 7713 64-Core Processor"),
@@ -190,7 +191,7 @@ fn what_is_written_is_read_again() {
     assert_eq!(again, facts);
     // Nothing is written as null or left out that this test would not see.
     let host = document["host"].as_object().unwrap();
-    assert_eq!(host.len(), 32);
+    assert_eq!(host.len(), 33);
     assert!(!document.to_string().contains("null"));
     // What is not recorded is not written, and read as not recorded.
     let mut few = Facts::default();

@@ -1,4 +1,4 @@
-//! The kernel: which it is, how it was started, built and set.
+//! The kernel: on which machine it runs, which it is, how it was started, built and set.
 
 use std::io::Read;
 
@@ -16,6 +16,9 @@ const MAX_CONFIG: u64 = 4 * MAX_FILE;
 
 /// Reads what the kernel is, its clock source and its settings of memory.
 pub(crate) fn read(tree: &mut HostTree, host: &mut Host) {
+    host.machine_id = tree
+        .line("/etc/machine-id")
+        .and_then(|number| mask::machine_id(&number));
     host.kernel = tree.expected("/proc/sys/kernel/osrelease");
     cpuinfo(tree, host);
     if let Some(arch) = tree.line("/proc/sys/kernel/arch") {

@@ -12,6 +12,7 @@ followed.
 
 | facts | from |
 | --- | --- |
+| machine id | `/etc/machine-id`, of which nobody finds the number in what is kept ([`mask::machine_id`]) |
 | kernel, architecture, CPU | `/proc/sys/kernel/osrelease`, `/proc/sys/kernel/arch`, `/proc/cpuinfo` |
 | ticks in a second | `CONFIG_HZ` of `/proc/config.gz`, `/boot/config-RELEASE`, `/lib/modules/RELEASE/config` |
 | kernel command line | `/proc/cmdline` |

@@ -30,9 +30,11 @@ Masked is:
 mod form;
 mod json;
 mod key;
+mod machine;
 mod name;
 
 use key::WordStyle;
+pub use machine::machine_id;
 pub use name::NameMask;
 
 /// What stands in place of a value.

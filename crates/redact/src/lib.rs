@@ -12,6 +12,8 @@ has and write what it returns; what they do not know they leave out (`perfdata`,
   are replaced.
 - Of a tracepoint's record the numbers stay that its format has; texts are replaced, bytes become 0, and so does all
   that no field covers. What a guest wrote to its devices is 0 too: it may be the text of its console.
+- Of a text nobody says where what is private stands: of its words those stay that are known to be public
+  ([`TextRedactor`]).
 
 Nothing here does I/O.
 */
@@ -22,6 +24,7 @@ Nothing here does I/O.
     clippy::cast_sign_loss
 )]
 
+mod printed;
 mod pseudonyms;
 mod records;
 mod redactor;
@@ -32,6 +35,7 @@ mod texts;
 #[cfg(test)]
 mod tests;
 
+pub use printed::TextRedactor;
 pub use pseudonyms::Pseudonyms;
 pub use redactor::{RedactedCounts, RedactionCounts, Redactor};
 pub use remaining::{RedactionCheck, RemainingName, ReplacedNames};

@@ -39,6 +39,11 @@ impl Pseudonyms {
         format!("{}{number}", self.word)
     }
 
+    /// Returns whether a name was replaced.
+    pub fn has(&self, name: &[u8]) -> bool {
+        self.numbers.contains_key(name)
+    }
+
     /// Returns the names that were replaced, in no order.
     pub fn originals(&self) -> impl Iterator<Item = &[u8]> {
         self.numbers.keys().map(Vec::as_slice)

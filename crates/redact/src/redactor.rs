@@ -75,8 +75,9 @@ pub struct Redactor<'f> {
     names: RedactedNames,
 }
 
+/// What stands in place of names and addresses.
 #[derive(Debug)]
-struct RedactedNames {
+pub(crate) struct RedactedNames {
     /// How far down addresses of the kernel are moved, in bytes.
     distance: u64,
     /// The size of an address of the kernel in bytes: 4 or 8.
@@ -93,44 +94,20 @@ impl<'f> Redactor<'f> {
     /// Returns one for a recording with these formats. Of `random` nobody may know what it is: it says how far
     /// addresses are moved.
     pub fn new(formats: &'f FormatCatalog, random: u64) -> Redactor<'f> {
-        let long_size = formats.abi.long_size;
-        let most = if long_size == 4 { NARROW_MOST } else { MOST };
-        let pages = (most - LEAST) / PAGE;
         Redactor {
             formats,
-            names: RedactedNames {
-                distance: LEAST + random % pages * PAGE,
-                long_size,
-                moved: BTreeSet::new(),
-                comms: Pseudonyms::new("task-"),
-                paths: Pseudonyms::new("/file-"),
-                symbols: Pseudonyms::new("symbol-"),
-                texts: Pseudonyms::new("n"),
-            },
+            names: RedactedNames::new(formats.abi.long_size, random, ["task-", "symbol-"]),
         }
     }
 
     /// Returns the names that were replaced: of threads, files and code, and other texts.
     pub fn replaced(&self) -> ReplacedNames {
-        let RedactedNames {
-            comms,
-            paths,
-            symbols,
-            texts,
-            ..
-        } = &self.names;
-        let all = [comms, paths, symbols, texts].into_iter();
-        ReplacedNames::of(all.flat_map(Pseudonyms::originals), self.formats)
+        self.names.replaced(self.formats)
     }
 
     /// Returns how much was replaced.
     pub fn counts(&self) -> RedactedCounts {
-        RedactedCounts {
-            comms: self.names.comms.count(),
-            paths: self.names.paths.count(),
-            symbols: self.names.symbols.count(),
-            texts: self.names.texts.count(),
-        }
+        self.names.counts()
     }
 }
 
@@ -142,10 +119,104 @@ impl Redactor<'_> {
 }
 
 impl RedactedNames {
-    fn comm(&mut self, comm: &[u8]) -> Vec<u8> {
+    /// Returns none yet, for a kernel whose addresses have this size. In place of threads' and functions' names stand
+    /// words that begin so.
+    fn new(long_size: u8, random: u64, [comms, symbols]: [&'static str; 2]) -> RedactedNames {
+        let most = if long_size == 4 { NARROW_MOST } else { MOST };
+        let pages = (most - LEAST) / PAGE;
+        RedactedNames {
+            distance: LEAST + random % pages * PAGE,
+            long_size,
+            moved: BTreeSet::new(),
+            comms: Pseudonyms::new(comms),
+            paths: Pseudonyms::new("/file-"),
+            symbols: Pseudonyms::new(symbols),
+            texts: Pseudonyms::new("n"),
+        }
+    }
+
+    /// Returns none yet, for a text: a hyphen stands before a thread's id there.
+    pub(crate) fn of_text(random: u64) -> RedactedNames {
+        RedactedNames::new(8, random, ["task_", "symbol_"])
+    }
+
+    /// Returns the names that were replaced, but for those that formats have.
+    pub(crate) fn replaced(&self, formats: &FormatCatalog) -> ReplacedNames {
+        let RedactedNames {
+            comms,
+            paths,
+            symbols,
+            texts,
+            ..
+        } = self;
+        let all = [comms, paths, symbols, texts].into_iter();
+        ReplacedNames::of(all.flat_map(Pseudonyms::originals), formats)
+    }
+
+    /// Returns how much was replaced.
+    pub(crate) fn counts(&self) -> RedactedCounts {
+        RedactedCounts {
+            comms: self.comms.count(),
+            paths: self.paths.count(),
+            symbols: self.symbols.count(),
+            texts: self.texts.count(),
+        }
+    }
+
+    /// Returns what stands in place of a thread's name.
+    pub(crate) fn comm(&mut self, comm: &[u8]) -> Vec<u8> {
+        if is_no_name(comm) {
+            return comm.to_vec();
+        }
         let public = std::str::from_utf8(comm).ok().and_then(public_form);
         public.unwrap_or_else(|| self.comms.of(comm)).into_bytes()
     }
+
+    /// Returns what stands in place of a file's path, or of what a mapping is called.
+    pub(crate) fn file(&mut self, path: &[u8]) -> Vec<u8> {
+        match is_public_mapping(path) {
+            true => path.to_vec(),
+            false => self.paths.of(path).into_bytes(),
+        }
+    }
+
+    /// Returns what stands in place of a function's name, or of a module's.
+    pub(crate) fn function(&mut self, name: &str) -> String {
+        self.symbols.of(name.as_bytes())
+    }
+
+    /// Returns what stands in place of a text.
+    pub(crate) fn free_text(&mut self, text: &[u8]) -> Vec<u8> {
+        self.texts.of(text).into_bytes()
+    }
+
+    /// Returns what stands in place of a word of which it is not known what it names: of a thread's name what stands
+    /// for that elsewhere.
+    pub(crate) fn word(&mut self, word: &[u8]) -> Vec<u8> {
+        let public = str::from_utf8(word).ok().and_then(public_form);
+        match public {
+            Some(public) => public.into_bytes(),
+            None if self.comms.has(word) => self.comms.of(word).into_bytes(),
+            None => self.free_text(word),
+        }
+    }
+
+    /// Returns what stands in place of an address, if that is one of the kernel.
+    pub(crate) fn kernel_address(&mut self, address: u64) -> u64 {
+        FieldMask::moved(self, address)
+    }
+}
+
+/// Returns whether this stands for a thread whose name was not recorded: `<...>`, `<idle>`, and perf's `:123`.
+fn is_no_name(comm: &[u8]) -> bool {
+    let id = comm.strip_prefix(b":").unwrap_or_default();
+    let id = id.strip_prefix(b"-").unwrap_or(id);
+    comm == b"<...>" || comm == b"<idle>" || (!id.is_empty() && id.iter().all(u8::is_ascii_digit))
+}
+
+/// Returns whether the kernel or perf gives a mapping this name.
+pub(crate) fn is_public_mapping(name: &[u8]) -> bool {
+    str::from_utf8(name).is_ok_and(|name| MAPPINGS.contains(&name))
 }
 
 impl TracingMask for RedactedNames {
@@ -174,7 +245,7 @@ impl FieldMask for RedactedNames {
     fn text(&mut self, field: &str, text: &[u8]) -> Vec<u8> {
         match field.ends_with("comm") {
             true => self.comm(text),
-            false => self.texts.of(text).into_bytes(),
+            false => self.free_text(text),
         }
     }
 }
@@ -220,11 +291,7 @@ impl PrivacyMask for Redactor<'_> {
     }
 
     fn path(&mut self, path: &[u8]) -> Vec<u8> {
-        let text = std::str::from_utf8(path).unwrap_or_default();
-        match MAPPINGS.contains(&text) {
-            true => path.to_vec(),
-            false => self.names.paths.of(path).into_bytes(),
-        }
+        self.names.file(path)
     }
 
     fn symbol(&mut self, symbol: &[u8]) -> Vec<u8> {

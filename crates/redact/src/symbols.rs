@@ -33,6 +33,11 @@ const MODULES: [&str; 24] = [
     "virtio_scsi",
 ];
 
+/// Returns whether a module's name, and those of its functions, are no secret.
+pub(crate) fn is_public_module(module: &str) -> bool {
+    MODULES.contains(&module)
+}
+
 /// Decides what stands in place of what a symbol has.
 pub(crate) trait SymbolMask {
     /// Returns what stands in place of its address.
@@ -79,7 +84,7 @@ pub(crate) fn reduced(
         let (kind, module) = about.get(&address).copied().unwrap_or((b't', None));
         let moved = mask.moved(address);
         let digits = 2 * usize::from(long_size);
-        let is_public = module.is_none_or(|module| MODULES.contains(&module));
+        let is_public = module.is_none_or(is_public_module);
         let name = match is_public {
             true => name.to_owned(),
             false => mask.symbol(name),

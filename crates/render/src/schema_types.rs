@@ -106,7 +106,7 @@ shape!(ReportedVm { pid, name, uuid?, emulator?, version?, args?, vhost?, cgroup
     node_bytes?: Shape::Map(Box::new(Shape::Integer)), memory_policy?, vcpus });
 shape!(ReportedVcpu { id, tid, affinity?: Shape::Text, policy? });
 shape!(Host {
-    kernel?, arch?, cpu_model?, virtualized?, cmdline?, online?: Shape::Text, isolated?: Shape::Text,
+    machine_id?, kernel?, arch?, cpu_model?, virtualized?, cmdline?, online?: Shape::Text, isolated?: Shape::Text,
     nohz_full?: Shape::Text, rcu_nocbs?: Shape::Text, cpus?, nodes?, cpufreq?, cpuidle?, qemu?, clocksource?,
     clocksources?, hz?, modules, kvm_debug, cgroups?, counters?, counters_during?, kernel_log?,
     kernel_log_during?, irqs?, thp?, ksm?, numa_balancing?, mitigations, smt?, masked,

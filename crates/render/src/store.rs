@@ -388,6 +388,9 @@ fn runs<'s>() -> Table<'static, RecordingSummary<'s>> {
             one.run.role.clone()
         })
         .column("labels", Name, |one| one.run.labels.clone())
+        .column("machine_id", Name, |one| {
+            one.facts.host.as_ref()?.machine_id.clone()
+        })
         .column("kernel", Text, |one| one.head.kernel.clone())
         .column("arch", Text, |one| one.head.arch.clone())
         .column("cpu_model", Text, |one| one.picture.about.cpu.clone())

@@ -5,11 +5,11 @@ use std::ops::ControlFlow;
 
 use event::{Event, EventType, Sink};
 use perfdata::{OmittedParts, PerfRecording};
-use redact::{RedactionCheck, RedactionCounts, Redactor, ReplacedNames};
-use salvage::WriteOutlet;
+use redact::{RedactionCheck, RedactionCounts, Redactor, ReplacedNames, TextRedactor};
+use salvage::{SalvageOutlet, WriteOutlet};
 use tracedat::MaskableDat;
 
-use crate::sniff::sniff;
+use crate::sniff::{FileContent, sniff};
 use crate::{OpenError, ReaderOptions, RecordingBytes};
 
 /// A recording that can be written without what is private in it.
@@ -23,10 +23,17 @@ pub struct RedactableRecording<'r> {
 enum RedactableContainer<'r> {
     Perf(Box<PerfRecording<'r>>),
     Dat(Box<MaskableDat<'r>>),
+    Text(&'r [u8]),
 }
 
+/// Bytes of a text after which its memory is given back.
+const PIECE: usize = 1 << 20;
+/// A text whose first line is longer than this has other ends of lines than line feeds.
+const FIRST_LINE: usize = 1 << 16;
+
 impl RecordingBytes {
-    /// Reads what stands around the records of a perf.data or trace.dat, to write it without what is private.
+    /// Reads what stands around the records of a perf.data or trace.dat, or that a file is a text of events, to write
+    /// it without what is private.
     ///
     /// # Errors
     ///
@@ -46,11 +53,16 @@ impl RecordingBytes {
             let dat = dat.map_err(|e| unusable(e.to_string()))?;
             RedactableContainer::Dat(Box::new(dat))
         } else {
-            let found = sniff(data).described();
-            return Err(unusable(format!(
-                "is {found}; expected a perf.data or trace.dat, of which alone it is known where all that is private \
-                 stands"
-            )));
+            match sniff(data) {
+                FileContent::Recording(_) => RedactableContainer::Text(data),
+                found => {
+                    return Err(unusable(format!(
+                        "is {}; expected a perf.data, a trace.dat, or the text of events that perf script, trace-cmd \
+                         report or the kernel printed",
+                        found.described()
+                    )));
+                }
+            }
         };
         Ok(RedactableRecording {
             recording: self,
@@ -128,17 +140,19 @@ impl RedactableRecording<'_> {
     ) -> io::Result<(RedactionCounts, ReplacedNames)> {
         let release = |range| self.recording.release(range);
         let mut out = WriteOutlet::new(out, &release);
-        let formats = match &self.container {
-            RedactableContainer::Perf(perf) => perf.formats(),
-            RedactableContainer::Dat(dat) => dat.formats(),
-        };
-        let mut redactor = Redactor::new(formats, random);
-        let omitted = match &self.container {
-            RedactableContainer::Perf(perf) => perf.write_masked(&mut redactor, &mut out)?,
-            RedactableContainer::Dat(dat) => OmittedParts {
-                features: dat.write(&mut redactor, &mut out)?,
-                ..OmittedParts::default()
-            },
+        let (redactor, omitted) = match &self.container {
+            RedactableContainer::Text(text) => return write_text(text, random, &mut out),
+            RedactableContainer::Perf(perf) => {
+                let mut redactor = Redactor::new(perf.formats(), random);
+                let omitted = perf.write_masked(&mut redactor, &mut out)?;
+                (redactor, omitted)
+            }
+            RedactableContainer::Dat(dat) => {
+                let mut redactor = Redactor::new(dat.formats(), random);
+                let features = dat.write(&mut redactor, &mut out)?;
+                let none = OmittedParts::default();
+                (redactor, OmittedParts { features, ..none })
+            }
         };
         let counts = RedactionCounts {
             replaced: redactor.counts(),
@@ -146,4 +160,38 @@ impl RedactableRecording<'_> {
         };
         Ok((counts, redactor.replaced()))
     }
+}
+
+/// Writes a text without what is private, line by line. Ends of lines stay as they are.
+fn write_text(
+    text: &[u8],
+    random: u64,
+    out: &mut dyn SalvageOutlet,
+) -> io::Result<(RedactionCounts, ReplacedNames)> {
+    let mut redactor = TextRedactor::new(random);
+    let first = &text[..text.len().min(FIRST_LINE)];
+    let separator = match first.contains(&b'\n') {
+        true => b'\n',
+        false => b'\r',
+    };
+    let mut made = Vec::new();
+    let (mut at, mut given) = (0, 0);
+    for line in text.split_inclusive(|byte| *byte == separator) {
+        at += line.len();
+        let body = line.strip_suffix(&[separator]).unwrap_or(line);
+        let body = body.strip_suffix(b"\r").unwrap_or(body);
+        redactor.line(body, &mut made);
+        made.extend(&line[body.len()..]);
+        if at - given >= PIECE || at == text.len() {
+            out.put(&made)?;
+            made.clear();
+            out.consumed(given..at);
+            given = at;
+        }
+    }
+    let counts = RedactionCounts {
+        replaced: redactor.counts(),
+        omitted: OmittedParts::default(),
+    };
+    Ok((counts, redactor.replaced()))
 }

@@ -13,4 +13,5 @@ mod mutations;
 mod own_clock;
 mod packed;
 mod redact;
+mod redact_text;
 mod salvage;

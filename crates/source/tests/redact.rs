@@ -10,11 +10,11 @@ use tracedat::TraceDat;
 
 /// Collects names as the reader finds them.
 #[derive(Default)]
-struct PrivateNames {
-    texts: BTreeSet<String>,
+pub(crate) struct PrivateNames {
+    pub(crate) texts: BTreeSet<String>,
     /// Times, CPUs and threads of events, added up.
-    sum: u64,
-    events: u64,
+    pub(crate) sum: u64,
+    pub(crate) events: u64,
 }
 
 impl Sink for PrivateNames {
@@ -46,7 +46,7 @@ impl Sink for PrivateNames {
     }
 }
 
-fn found(recording: &RecordingBytes) -> PrivateNames {
+pub(crate) fn found(recording: &RecordingBytes) -> PrivateNames {
     let reader = recording
         .reader(ReaderOptions::default())
         .expect("a recording");
@@ -95,7 +95,7 @@ fn compared_symbols(
 }
 
 /// Returns whether a text may stay: it says what a thread is, is the kernel's, or is too short to look for.
-fn may_stay(text: &str) -> bool {
+pub(crate) fn may_stay(text: &str) -> bool {
     model::public_form(text).is_some() || text.starts_with('[') || text.len() < 6
 }
 

@@ -78,6 +78,7 @@ mod record;
 mod scan;
 mod sniff;
 mod span;
+mod split_line;
 mod state;
 mod summary;
 mod types;
@@ -92,6 +93,7 @@ pub use event_line::{EventLine, EventLineForm, event_line};
 pub use forms::FORMS;
 pub use reader::{FeedProgress, TraceTextReader};
 pub use sniff::{count_events, sniff};
+pub use split_line::{LineContent, LineSplitter, SplitLine};
 pub use summary::{TextProducer, TextSummary, TextTimeUnit, TypeCount, UnreadableLine};
 
 /// Bytes read at a time: they stay in the processor's cache while they are looked at.

@@ -21,7 +21,7 @@ use crate::output;
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct RedactArgs {
-    /// A perf.data or trace.dat.
+    /// A perf.data, a trace.dat, or the text of their events.
     #[arg(value_name = "FILE")]
     pub input: PathBuf,
 
@@ -42,14 +42,18 @@ address of the recording falls into. Addresses of the kernel are moved by one di
 Kept are times, CPUs, process and thread ids, the kernel's release, the processor's
 name, and the names of events, of probes too.
 
-A perf.data and a trace.dat can be redacted, whatever their form; a text cannot. The
-new file is never packed. It is read when it is written: its events are compared
+A perf.data and a trace.dat can be redacted, whatever their form, and texts of perf
+script, trace-cmd report and the kernel. Nobody knows of a text's words which are
+private: numbers stay, names of events and fields, and the words that the kernel's
+own events print; all others are replaced, whatever they are. The new file is
+never packed. It is read when it is written: its events are compared
 with those of the original, and the replaced names are looked for in it.
 
 Examples:
   trapline redact perf.data
   trapline redact perf.data -o ticket.data
   trapline redact trace.dat -o ticket.dat
+  trapline redact script.txt -o ticket.txt
   strings ticket.data | less       look at what is left before you send it";
 
 /// Where random bytes come from.

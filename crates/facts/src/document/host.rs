@@ -21,6 +21,7 @@ const MAX_MODULES: usize = 64;
 /// Reads the member `host`.
 pub(super) fn read(host: &Members<'_>, reader: &mut FactsReader) -> Host {
     Host {
+        machine_id: host.text("machine_id", reader),
         kernel: host.text("kernel", reader),
         arch: host.text("arch", reader),
         cpu_model: host.text("cpu_model", reader),

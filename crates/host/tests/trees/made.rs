@@ -85,6 +85,7 @@ pub(crate) const CPU: &str = "sys/devices/system/cpu";
 /// Two sockets of two cores with two threads each, one NUMA node a socket.
 pub(crate) fn amd() -> Made {
     let made = Made::new();
+    made.put("etc/machine-id", "0123456789abcdef0123456789abcdef\n");
     made.put("proc/sys/kernel/osrelease", "6.1.0-18-amd64\n");
     made.put("proc/sys/kernel/arch", "x86_64\n");
     made.put("proc/sys/kernel/numa_balancing", "1\n");

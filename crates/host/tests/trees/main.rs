@@ -16,6 +16,9 @@ fn an_amd_host_with_a_pinned_vm() {
     let made = amd();
     let (facts, host) = made.collect();
     assert_eq!(host.unreadable, []);
+    // What stands for the machine, and not its number.
+    let id = mask::machine_id("0123456789abcdef0123456789abcdef");
+    assert!(host.machine_id.is_some() && host.machine_id == id);
     assert_eq!(host.kernel.as_deref(), Some("6.1.0-18-amd64"));
     assert_eq!(host.arch.as_deref(), Some("x86_64"));
     assert_eq!(
