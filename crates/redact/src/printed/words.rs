@@ -290,3 +290,95 @@ fn network_address(text: &[u8]) -> Option<usize> {
         groups.len() == 1 && is_short && (colons.len() > 3 || (is_double && colons.len() > 2));
     of_network.then_some(word.len())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn put_once(text: &str, place: WordPlace) -> String {
+        let mut out = Vec::new();
+        put_in(
+            text.as_bytes(),
+            place,
+            &mut RedactedNames::of_text(0),
+            &mut out,
+        );
+        String::from_utf8(out).expect("text")
+    }
+
+    #[test]
+    fn words_stay_that_are_known_to_be_public() {
+        for (text, place, expected) in [
+            (
+                "vcpu 0 reason HLT rip 0xfff0",
+                WordPlace::OfKvm,
+                "vcpu 0 reason HLT rip 0xfff0",
+            ),
+            (
+                "msr_write c0000080 = 0xd01",
+                WordPlace::OfKvm,
+                "msr_write c0000080 = 0xd01",
+            ),
+            (
+                "reason KVM_EXIT_IO (2), EXIT_IOIO",
+                WordPlace::OfKvm,
+                "reason KVM_EXIT_IO (2), EXIT_IOIO",
+            ),
+            (
+                "cpus 0-3,8 1.5ms +4.",
+                WordPlace::Text,
+                "cpus 0-3,8 1.5ms +4.",
+            ),
+            // Names of hosts may have the letters of numbers alone.
+            ("db1 c0ffee host", WordPlace::Text, "n1 n2 host"),
+            ("2dN.5. secret", WordPlace::Columns, "2dN.5. n1"),
+            (
+                "0:fff:8b 45 (prot64)",
+                WordPlace::GuestsCode,
+                "0:fff:00 00 (prot64)",
+            ),
+            ("name=eth0-rx-1 irq=24", WordPlace::Text, "name=n1 irq=24"),
+            (
+                "sockets at /var/run/x.sock, now",
+                WordPlace::Text,
+                "sockets at /file-1, now",
+            ),
+            ("bob@acme.example says: é", WordPlace::Text, "n1@n2 n3: n4"),
+        ] {
+            assert_eq!(put_once(text, place), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn names_of_threads_end_where_the_next_field_begins() {
+        for (value, len) in [
+            ("bash prev_pid=7", 4),
+            ("my shell pid=7", 8),
+            ("a=b pid=7", 3),
+            ("swapper/0 ==> next_comm=x", 9),
+            ("last one ", 8),
+            ("", 0),
+        ] {
+            assert_eq!(comm_len(value.as_bytes()), len, "{value}");
+        }
+    }
+
+    #[test]
+    fn addresses_of_networks_are_found_and_numbers_are_none() {
+        for (text, len) in [
+            ("10.0.0.1 x", Some(8)),
+            ("10.0.0.1:443", Some(8)),
+            ("52:54:00:12:ab:cd", Some(17)),
+            ("fe80::1", Some(7)),
+            ("2001:db8:0:1::2, x", Some(15)),
+            ("444.000100:", None),
+            ("6.1.0", None),
+            ("0:fff:8b", None),
+            ("12:30:59", None),
+            ("1.2.3.999", None),
+            ("feed", None),
+        ] {
+            assert_eq!(network_address(text.as_bytes()), len, "{text}");
+        }
+    }
+}
