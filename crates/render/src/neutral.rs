@@ -75,23 +75,23 @@ pub fn json(text: &str) -> Cow<'_, str> {
     )
 }
 
-/// Returns lines that may hold bytes that are no UTF-8, as other tools' do; those stay.
+/// Returns lines that may hold bytes that are no UTF-8, as other tools' do; those stay, but for what are control
+/// characters where a terminal takes bytes for characters (C1 of ISO 8859).
 pub fn lines(bytes: &[u8]) -> Cow<'_, [u8]> {
     // One look at all bytes, without a branch for each, finds that there is nothing to do.
-    let suspect = |b: u8| {
-        ((b < 0x20) & (b != b'\n') & (b != b'\t'))
-            | (b == 0x7f)
-            | (b == 0xc2)
-            | (b == 0xd8)
-            | (b == 0xe2)
-    };
+    let suspect = |b: u8| ((b < 0x20) & (b != b'\n') & (b != b'\t')) | (b >= 0x7f);
     if !bytes.iter().fold(false, |any, &b| any | suspect(b)) {
         return Cow::Borrowed(bytes);
     }
     let mut out = Vec::with_capacity(bytes.len() + 64);
     for chunk in bytes.utf8_chunks() {
         out.extend_from_slice(text(chunk.valid()).as_bytes());
-        out.extend_from_slice(chunk.invalid());
+        for byte in chunk.invalid() {
+            match byte {
+                0x80..0xa0 => out.extend_from_slice(format!("\\x{byte:02x}").as_bytes()),
+                _ => out.push(*byte),
+            }
+        }
     }
     Cow::Owned(out)
 }
@@ -121,6 +121,11 @@ mod tests {
         assert!(matches!(name(ordinary), Cow::Borrowed(_)));
         assert_eq!(name("\x1b[31mred\x07\n"), "\\x1b[31mred\\x07\\x0a");
         assert_eq!(text("a\tb\nc\r\u{9b}2J"), "a\tb\nc\\x0d\\x9b2J");
+        // A name that was cut within a letter stays; a byte that steers a terminal of ISO 8859 does not.
+        assert_eq!(
+            &*lines(b"caf\xc3 \x9b31m \xe2\x86\x92 \xff\n"),
+            b"caf\xc3 \\x9b31m \xe2\x86\x92 \xff\n"
+        );
         assert_eq!(
             name("a\u{202e}b\u{2066}c\u{200f}"),
             "a\\u{202e}b\\u{2066}c\\u{200f}"

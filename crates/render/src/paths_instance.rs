@@ -17,28 +17,38 @@ use crate::{ClockUnit, clean, json, quality};
 #[derive(Debug)]
 pub struct Instances(CsvRows<'static, InstanceReport>);
 
+/// Bytes of a step's name and time.
+const STEP: usize = 40;
+
 /// Columns of the table of instances.
 pub(crate) fn instances() -> Table<'static, InstanceReport> {
     Table::new()
         .column("path", Text, |one: &InstanceReport| one.path.clone())
         .column("instance", Number, |one| one.number)
-        .column("chain", Text, |one| one.chain.clone())
-        .column("by", Name, |one| one.by.clone())
+        .texts("chain", Text, |one| one.chain.as_deref())
+        .texts("by", Name, |one| one.by.as_deref())
         .column("start_ns", Nanoseconds, |one| {
             one.steps.first().map(|step| step.time)
         })
         .column("total_ns", Nanoseconds, |one| one.total_ns())
         .column("vcpu_tid", Number, |one| one.vcpu_tid)
-        .column("vcpu", Name, |one| one.vcpu.clone())
+        .texts("vcpu", Name, |one| one.vcpu.as_deref())
         .column("steps", Nested, |one| step_list(&one.steps))
         .within(Vec::<Step<'static>>::shape())
         .csv_form(|one| {
-            let steps = one.steps.iter();
-            let steps: Vec<String> = steps
-                .map(|step| format!("{}@{}", step.name, step.time))
-                .collect();
-            steps.join(";")
+            let mut out = String::with_capacity(one.steps.len() * STEP);
+            let mut number = itoa::Buffer::new();
+            for (at, step) in one.steps.iter().enumerate() {
+                if at > 0 {
+                    out.push(';');
+                }
+                out.push_str(&step.name);
+                out.push('@');
+                out.push_str(number.format(step.time));
+            }
+            out
         })
+        .unique()
         .column("features", Nested, |one| one.features.clone())
         .csv_form(|one| one.features.join(";"))
 }

@@ -7,6 +7,7 @@ heading there. Documents have columns as they are declared, since scripts rely o
 one that it names ([`Table::after`]). No list of names says it once more.
 */
 
+mod cell;
 mod csv;
 #[cfg(test)]
 mod described;
@@ -25,8 +26,8 @@ use words::share;
 use crate::schema::{HasShape, Shape};
 use crate::{ClockUnit, Layout, clean, markdown};
 
+use cell::{BorrowedText, CellSource, ColumnCell, ComputedCell};
 pub(crate) use csv::CsvRows;
-use csv::{BorrowedText, ColumnCell, ComputedCell, CsvCell};
 pub use order::UnknownColumn;
 pub(crate) use order::reorder;
 pub use stored::{CellTaker, StoredCell, StoredColumn, StoredType};
@@ -90,6 +91,8 @@ struct Column<'t, R> {
     views: Views,
     /// Whether views leave it out where no row has a value.
     where_known: bool,
+    /// Whether nearly every row has another text.
+    unique: bool,
     heading: Option<Heading>,
     /// Its heading on a page, where it stands on one.
     page: Option<&'static str>,
@@ -102,7 +105,11 @@ impl<R> Column<'_, R> {
     /// Returns the value; `None` where the row does not have the column.
     fn value(&self, row: &R) -> Option<Value> {
         let known = self.known.is_none_or(|known| known(row));
-        known.then(|| self.value.value(row))
+        known.then(|| {
+            let mut value = Value::Null;
+            self.value.put(row, &mut |cell| value = cell.into_value());
+            value
+        })
     }
 
     fn text(&self, row: &R, layout: Layout) -> String {
@@ -148,7 +155,7 @@ impl<'t, R> Table<'t, R> {
     }
 
     /// Adds a column that stands in JSON and in CSV. What follows applies to the column added last.
-    pub(crate) fn column<V: CsvCell + HasShape + 't>(
+    pub(crate) fn column<V: CellSource + HasShape + 't>(
         self,
         name: impl Into<Cow<'static, str>>,
         unit: Unit,
@@ -188,6 +195,7 @@ impl<'t, R> Table<'t, R> {
             csv_after: None,
             views: Views::NONE,
             where_known: false,
+            unique: false,
             heading: None,
             page: None,
             after: None,
@@ -297,6 +305,11 @@ impl<'t, R> Table<'t, R> {
     /// It stands in these views, and in no others.
     pub(crate) fn views(self, views: Views) -> Table<'t, R> {
         self.last(|column| column.views = views)
+    }
+
+    /// Nearly every row has another text: a store keeps no list of those that there are.
+    pub(crate) fn unique(self) -> Table<'t, R> {
+        self.last(|column| column.unique = true)
     }
 
     /// Views leave it out where no row has a value.

@@ -1,13 +1,14 @@
 //! One Parquet file: rows of a table, of one recording.
 
 use std::io::Write;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use mask::NameMask;
 use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as PhysicalType};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::errors::{ParquetError, Result};
-use parquet::file::properties::WriterProperties;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::{ColumnPath, Type};
 use render::StoredColumn;
@@ -23,6 +24,9 @@ const GROUP_TEXTS: usize = 1 << 14;
 /// Texts that are handed to Parquet at once.
 const BATCH: usize = 4096;
 
+/// Bytes of texts that are held of a column whose rows all have others.
+const GROUP_BYTES: usize = 4 << 20;
+
 /// What is held of a column.
 #[derive(Debug)]
 enum ColumnValues {
@@ -30,6 +34,8 @@ enum ColumnValues {
     Doubles(Vec<f64>),
     Flags(Vec<bool>),
     Texts(TextValues),
+    /// Texts of which nearly all differ, and how many bytes they have.
+    Unique(Vec<ByteArray>, usize),
 }
 
 /// Texts of a column: rows have few different ones, so each is kept once.
@@ -37,47 +43,55 @@ enum ColumnValues {
 struct TextValues {
     /// For each value its place among the texts.
     places: Vec<u32>,
-    /// Those that came in this group, masked where they are to be.
+    /// Those that came in this group, as they came.
+    names: Vec<Rc<str>>,
+    /// The same, masked where they are to be.
     texts: Vec<ByteArray>,
-    by_text: FxHashMap<Box<str>, u32>,
-    /// The one that came last: most often it comes again.
-    last: Option<(Box<str>, u32)>,
+    by_text: FxHashMap<Rc<str>, u32>,
+    /// Places of the two that came last: most often one of them comes again.
+    last: [u32; 2],
 }
 
 impl TextValues {
     fn put(&mut self, text: &str, mask: Option<&NameMask>) {
-        if let Some((last, place)) = &self.last
-            && **last == *text
-        {
-            self.places.push(*place);
-            return;
+        for place in self.last {
+            if let Some(name) = self.names.get(place as usize)
+                && **name == *text
+            {
+                self.places.push(place);
+                return;
+            }
         }
-        let place = self.by_text.get(text).copied().unwrap_or_else(|| {
-            let stored = mask.map_or_else(|| text.to_owned(), |mask| mask.name(text));
-            self.add(stored.into_bytes().into(), text)
-        });
-        self.last = Some((text.into(), place));
+        let place = match self.by_text.get(text) {
+            Some(place) => *place,
+            None => self.add(text, mask),
+        };
+        self.last = [place, self.last[0]];
         self.places.push(place);
     }
 
-    fn add(&mut self, stored: ByteArray, text: &str) -> u32 {
+    fn add(&mut self, text: &str, mask: Option<&NameMask>) -> u32 {
+        let stored = mask.map_or_else(|| text.to_owned(), |mask| mask.name(text));
         let place = u32::try_from(self.texts.len()).unwrap_or(u32::MAX);
-        self.texts.push(stored);
-        self.by_text.insert(text.into(), place);
+        let name: Rc<str> = text.into();
+        self.texts.push(stored.into_bytes().into());
+        self.names.push(Rc::clone(&name));
+        self.by_text.insert(name, place);
         place
     }
 
     fn clear(&mut self) {
         self.places.clear();
+        self.names.clear();
         self.texts.clear();
         self.by_text.clear();
-        self.last = None;
     }
 }
 
 impl ColumnValues {
-    fn of(kind: StoredType) -> ColumnValues {
-        match kind {
+    fn of(column: &StoredColumn) -> ColumnValues {
+        match column.kind {
+            StoredType::Text if column.is_unique => ColumnValues::Unique(Vec::new(), 0),
             StoredType::Integer => ColumnValues::Integers(Vec::new()),
             StoredType::Double => ColumnValues::Doubles(Vec::new()),
             StoredType::Flag => ColumnValues::Flags(Vec::new()),
@@ -91,6 +105,10 @@ impl ColumnValues {
             ColumnValues::Doubles(values) => values.clear(),
             ColumnValues::Flags(values) => values.clear(),
             ColumnValues::Texts(values) => values.clear(),
+            ColumnValues::Unique(values, bytes) => {
+                values.clear();
+                *bytes = 0;
+            }
         }
     }
 
@@ -118,6 +136,10 @@ impl ColumnValues {
                     let batch: Vec<ByteArray> = batch.cloned().collect();
                     column.write_batch(&batch, Some(known), None)?;
                 }
+            }
+            ColumnValues::Unique(values, _) => {
+                let column = column.typed::<ByteArrayType>();
+                column.write_batch(values, Some(known), None)?;
             }
         }
         Ok(())
@@ -173,16 +195,29 @@ impl ColumnBuffer {
 
     /// Appends texts.
     pub(crate) fn append_texts(&mut self, more: Vec<ByteArray>, known: &[i16]) -> bool {
-        let ColumnValues::Texts(values) = &mut self.values else {
-            return false;
-        };
         for text in more {
             let Ok(text) = str::from_utf8(text.data()) else {
                 return false;
             };
-            values.put(text, None);
+            if !self.put_text(text, None) {
+                return false;
+            }
         }
         self.known.extend_from_slice(known);
+        true
+    }
+
+    /// Appends a text. Returns whether the column takes texts.
+    fn put_text(&mut self, text: &str, mask: Option<&NameMask>) -> bool {
+        match &mut self.values {
+            ColumnValues::Texts(values) => values.put(text, mask),
+            ColumnValues::Unique(values, bytes) => {
+                let stored = mask.map_or_else(|| text.to_owned(), |mask| mask.name(text));
+                *bytes += stored.len();
+                values.push(stored.into_bytes().into());
+            }
+            _ => return false,
+        }
         true
     }
 
@@ -200,17 +235,18 @@ impl ColumnBuffer {
                 values.push(flag);
                 true
             }
-            (ColumnValues::Texts(values), StoredCell::Text(text)) => {
-                values.put(text, mask.filter(|_| self.is_private));
-                true
-            }
+            (_, StoredCell::Text(text)) => self.put_text(text, mask.filter(|_| self.is_private)),
             _ => false,
         };
         self.known.push(i16::from(known));
     }
 
     fn is_full(&self) -> bool {
-        matches!(&self.values, ColumnValues::Texts(values) if values.texts.len() >= GROUP_TEXTS)
+        match &self.values {
+            ColumnValues::Texts(values) => values.texts.len() >= GROUP_TEXTS,
+            ColumnValues::Unique(_, bytes) => *bytes >= GROUP_BYTES,
+            _ => false,
+        }
     }
 }
 
@@ -251,20 +287,28 @@ impl<'m, W: Write + Send> TableFile<'m, W> {
         let mut properties = WriterProperties::builder()
             .set_created_by(format!("trapline {}", footer.version))
             .set_compression(Compression::SNAPPY)
+            // Who asks skips groups of rows by their least and largest values; pages of a group are small.
+            .set_statistics_enabled(EnabledStatistics::Chunk)
             .set_key_value_metadata(Some(footer.pairs()));
-        for column in columns.iter().filter(|one| one.kind == StoredType::Integer) {
+        for column in columns {
             let path = ColumnPath::from(vec![column.name.to_string()]);
-            // Numbers of rows that lie beside each other are alike: their differences are small.
-            properties = properties
-                .set_column_dictionary_enabled(path.clone(), false)
-                .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
+            if column.kind == StoredType::Integer {
+                // Numbers of rows that lie beside each other are alike: their differences are small.
+                properties = properties
+                    .set_column_dictionary_enabled(path.clone(), false)
+                    .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
+            } else if column.is_unique {
+                properties = properties
+                    .set_column_dictionary_enabled(path.clone(), false)
+                    .set_column_statistics_enabled(path, EnabledStatistics::None);
+            }
         }
         let writer =
             SerializedFileWriter::new(out, Arc::new(schema), Arc::new(properties.build()))?;
         let buffers = columns.iter().map(|column| ColumnBuffer {
             name: column.name.to_string(),
             is_private: column.is_private,
-            values: ColumnValues::of(column.kind),
+            values: ColumnValues::of(column),
             known: Vec::new(),
         });
         Ok(TableFile {

@@ -1,5 +1,7 @@
 //! What steps, threads, accesses and traits are called.
 
+use std::fmt::Write;
+
 use cpuset::NodeDistance;
 use event::{ExitReason, SystemRegister};
 use model::{GuestAccess, Machine};
@@ -9,6 +11,9 @@ use crate::lang::PathDefinition;
 use crate::notes::{VcpuActivity, WakeSource};
 use crate::tasks::{TaskKind, TaskRun};
 use crate::traits::{InstanceTrait, InterruptLine};
+
+/// Bytes of a thread's name (`TASK_COMM_LEN`), and of a thread id behind a colon.
+const TASK_NAME: usize = 28;
 
 /// What texts are made with.
 pub(super) struct PathWords<'a> {
@@ -281,13 +286,15 @@ pub(super) fn task(machine: &Machine, slot: u32) -> String {
     if slot >= crate::tasks::IDLE {
         return format!("swapper/{}", slot & !crate::tasks::IDLE);
     }
-    match machine.threads().at(slot) {
-        Some((tid, thread)) => match thread.comm.as_deref() {
-            Some(comm) => format!("{comm}:{tid}"),
-            None => format!(":{tid}"),
-        },
-        None => "?".to_owned(),
-    }
+    let Some((tid, thread)) = machine.threads().at(slot) else {
+        return "?".to_owned();
+    };
+    // An instance has a dozen of these: the room is made at once.
+    let mut name = String::with_capacity(TASK_NAME);
+    name.push_str(thread.comm.as_deref().unwrap_or_default());
+    name.push(':');
+    let _ = write!(name, "{tid}");
+    name
 }
 
 fn waker_name(waker: WakeSource) -> &'static str {

@@ -1,179 +1,18 @@
 //! Tables as CSV: cells are written where they stand, so that rows of single things cost little.
 
-use std::borrow::{Borrow, Cow};
-use std::fmt::Write;
-use std::marker::PhantomData;
+use std::borrow::Borrow;
 
-use serde_json::{Map, Value};
-
-use super::stored::{CellTaker, StoredCell};
 use super::{Column, Table, Unit};
 use crate::ClockUnit;
 use crate::csv;
-
-/// What a column has of a row.
-pub(super) trait ColumnCell<R> {
-    /// Returns it as a value of JSON.
-    fn value(&self, row: &R) -> Value;
-
-    /// Appends it as a cell.
-    fn cell(&self, row: &R, unit: Unit, out: &mut String);
-
-    /// Hands it out as a store keeps it.
-    fn stored(&self, row: &R, take: CellTaker<'_>);
-}
-
-/// What a function makes of a row.
-pub(super) struct ComputedCell<F, V>(F, PhantomData<fn() -> V>);
-
-impl<F, V> ComputedCell<F, V> {
-    pub(super) fn new(value: F) -> ComputedCell<F, V> {
-        ComputedCell(value, PhantomData)
-    }
-}
-
-impl<R, V: CsvCell, F: Fn(&R) -> V> ColumnCell<R> for ComputedCell<F, V> {
-    fn value(&self, row: &R) -> Value {
-        (self.0)(row).into()
-    }
-
-    fn cell(&self, row: &R, unit: Unit, out: &mut String) {
-        (self.0)(row).cell(unit, out);
-    }
-
-    fn stored(&self, row: &R, take: CellTaker<'_>) {
-        (self.0)(row).stored(take);
-    }
-}
-
-/// A text of the row itself.
-pub(super) struct BorrowedText<F>(pub(super) F);
-
-impl<R, F: for<'r> Fn(&'r R) -> Option<&'r str>> ColumnCell<R> for BorrowedText<F> {
-    fn value(&self, row: &R) -> Value {
-        (self.0)(row).into()
-    }
-
-    fn cell(&self, row: &R, _: Unit, out: &mut String) {
-        if let Some(text) = (self.0)(row) {
-            csv::field(out, text);
-        }
-    }
-
-    fn stored(&self, row: &R, take: CellTaker<'_>) {
-        take((self.0)(row).map_or(StoredCell::Null, StoredCell::Text));
-    }
-}
-
-/// A value that can be a cell.
-pub(crate) trait CsvCell: Into<Value> {
-    /// Appends it as a cell.
-    fn cell(self, unit: Unit, out: &mut String) {
-        match self.into() {
-            Value::Null => {}
-            Value::String(text) => csv::field(out, &text),
-            value => match (value.as_u64(), value.as_f64()) {
-                (Some(number), _) => number.cell(unit, out),
-                (None, Some(number)) if value.is_f64() => csv::field(out, &number.to_string()),
-                _ => csv::field(out, &value.to_string()),
-            },
-        }
-    }
-
-    /// Hands it out as a store keeps it.
-    fn stored(self, take: CellTaker<'_>) {
-        StoredCell::put_value(&self.into(), take);
-    }
-}
-
-macro_rules! integers {
-    ($($ty:ty),*) => {
-        $(impl CsvCell for $ty {
-            fn cell(self, unit: Unit, out: &mut String) {
-                if unit == Unit::Address && u64::try_from(self).is_ok() {
-                    let _ = write!(out, "{self:#x}");
-                } else {
-                    out.push_str(itoa::Buffer::new().format(self));
-                }
-            }
-
-            fn stored(self, take: CellTaker<'_>) {
-                StoredCell::put_integer(self, take);
-            }
-        })*
-    };
-}
-
-integers!(u8, u16, u32, u64, usize, i8, i16, i32, i64, isize);
-
-impl CsvCell for f32 {}
-impl CsvCell for f64 {}
-impl CsvCell for Value {}
-impl CsvCell for Map<String, Value> {}
-impl<'l, T> CsvCell for &'l [T] where &'l [T]: Into<Value> {}
-impl<T> CsvCell for Vec<T> where Vec<T>: Into<Value> {}
-
-impl CsvCell for bool {
-    fn cell(self, _: Unit, out: &mut String) {
-        out.push_str(if self { "true" } else { "false" });
-    }
-
-    fn stored(self, take: CellTaker<'_>) {
-        take(StoredCell::Flag(self));
-    }
-}
-
-impl CsvCell for &str {
-    fn cell(self, _: Unit, out: &mut String) {
-        csv::field(out, self);
-    }
-
-    fn stored(self, take: CellTaker<'_>) {
-        take(StoredCell::Text(self));
-    }
-}
-
-impl CsvCell for String {
-    fn cell(self, _: Unit, out: &mut String) {
-        csv::field(out, &self);
-    }
-
-    fn stored(self, take: CellTaker<'_>) {
-        take(StoredCell::Text(&self));
-    }
-}
-
-impl CsvCell for Cow<'_, str> {
-    fn cell(self, _: Unit, out: &mut String) {
-        csv::field(out, &self);
-    }
-
-    fn stored(self, take: CellTaker<'_>) {
-        take(StoredCell::Text(&self));
-    }
-}
-
-impl<T: CsvCell> CsvCell for Option<T> {
-    fn cell(self, unit: Unit, out: &mut String) {
-        if let Some(value) = self {
-            value.cell(unit, out);
-        }
-    }
-
-    fn stored(self, take: CellTaker<'_>) {
-        match self {
-            Some(value) => value.stored(take),
-            None => take(StoredCell::Null),
-        }
-    }
-}
 
 impl<R> Column<'_, R> {
     fn put_csv(&self, row: &R, out: &mut String) {
         if let Some(form) = &self.csv_form {
             csv::field(out, &form(row));
         } else if self.known.is_none_or(|known| known(row)) {
-            self.value.cell(row, self.unit, out);
+            self.value
+                .put(row, &mut |cell| cell.put_csv(self.unit, out));
         }
     }
 }

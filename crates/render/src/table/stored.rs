@@ -5,8 +5,7 @@
 
 use std::borrow::Cow;
 
-use serde_json::Value;
-
+use super::cell::RowCell;
 use super::{Column, Table, Unit};
 use crate::ClockUnit;
 
@@ -32,6 +31,8 @@ pub struct StoredColumn {
     pub kind: StoredType,
     /// Whether it is what somebody called something, and no word of ours or of the kernel.
     pub is_private: bool,
+    /// Whether nearly every row has another text.
+    pub is_unique: bool,
     /// Its unit, as `docs/columns.md` has it.
     pub unit: &'static str,
 }
@@ -51,26 +52,18 @@ pub enum StoredCell<'c> {
     Text(&'c str),
 }
 
-impl StoredCell<'_> {
-    /// Hands out a whole number, which is null where 64 bits with a sign do not hold it.
-    pub(super) fn put_integer<N>(number: N, take: CellTaker<'_>)
-    where
-        i64: TryFrom<N>,
-    {
-        take(i64::try_from(number).map_or(StoredCell::Null, StoredCell::Integer));
-    }
-
-    /// Hands out a value of JSON.
-    pub(super) fn put_value(value: &Value, take: CellTaker<'_>) {
-        match value {
-            Value::Bool(flag) => take(StoredCell::Flag(*flag)),
-            Value::String(text) => take(StoredCell::Text(text)),
-            Value::Number(number) => match (number.as_i64(), number.as_f64()) {
-                (Some(number), _) => take(StoredCell::Integer(number)),
-                (None, Some(number)) if !value.is_u64() => take(StoredCell::Double(number)),
-                _ => take(StoredCell::Null),
-            },
-            Value::Null | Value::Array(_) | Value::Object(_) => take(StoredCell::Null),
+impl<'c> StoredCell<'c> {
+    /// Returns a value as a store keeps it: null where 64 bits with a sign do not hold it, and of what is nested.
+    fn of(cell: &RowCell<'c>) -> StoredCell<'c> {
+        match cell {
+            RowCell::Unsigned(number) => {
+                i64::try_from(*number).map_or(StoredCell::Null, StoredCell::Integer)
+            }
+            RowCell::Signed(number) => StoredCell::Integer(*number),
+            RowCell::Number(number) => StoredCell::Double(*number),
+            RowCell::Flag(flag) => StoredCell::Flag(*flag),
+            RowCell::Text(text) => StoredCell::Text(text),
+            RowCell::Null | RowCell::Nested(_) => StoredCell::Null,
         }
     }
 }
@@ -112,20 +105,21 @@ impl<R> Column<'_, R> {
         if let (Unit::Nested, Some(form)) = (self.unit, &self.csv_form) {
             return take(StoredCell::Text(&form(row)));
         }
-        match self.unit.stored() {
-            Some(StoredType::Text) if self.unit == Unit::Address => {
-                match self.value.value(row).as_u64() {
-                    Some(address) => take(StoredCell::Text(&format!("{address:#x}"))),
-                    None => take(StoredCell::Null),
-                }
+        let kind = self.unit.stored();
+        self.value.put(row, &mut |cell| match (kind, &cell) {
+            (Some(StoredType::Text), RowCell::Unsigned(address)) if self.unit == Unit::Address => {
+                take(StoredCell::Text(&format!("{address:#x}")));
             }
+            (Some(StoredType::Text), _) if self.unit == Unit::Address => take(StoredCell::Null),
             // A whole number is a number too.
-            Some(StoredType::Double) => match self.value.value(row).as_f64() {
-                Some(number) => take(StoredCell::Double(number)),
-                None => take(StoredCell::Null),
-            },
-            _ => self.value.stored(row, take),
-        }
+            (Some(StoredType::Double), RowCell::Unsigned(number)) => {
+                take(StoredCell::Double(*number as f64));
+            }
+            (Some(StoredType::Double), RowCell::Signed(number)) => {
+                take(StoredCell::Double(*number as f64));
+            }
+            _ => take(StoredCell::of(&cell)),
+        });
     }
 }
 
@@ -138,6 +132,7 @@ impl<R> Table<'_, R> {
                 kind: column.stored()?,
                 // Of what is nested nobody says what is in it.
                 is_private: matches!(column.unit, Unit::Name | Unit::Nested),
+                is_unique: column.unique,
                 unit: column.unit.described(),
             })
         });
