@@ -57,6 +57,11 @@ impl ReplacedNames {
         ReplacedNames { names }
     }
 
+    /// Keeps those names alone of which this holds.
+    pub(crate) fn retain(&mut self, holds: impl Fn(&[u8]) -> bool) {
+        self.names.retain(|name| holds(name));
+    }
+
     /// Returns how many are looked for.
     pub fn count(&self) -> usize {
         self.names.len()

@@ -35,6 +35,7 @@ pub(super) fn put(line: &[u8], names: &mut RedactedNames, out: &mut Vec<u8>) {
         let (name, offset) = without_offset(symbol);
         match name {
             b"" => {}
+            b"[unknown]" => out.extend(name),
             _ if is_kernels && is_identifier(name) => out.extend(name),
             _ => put_symbol(name, names, out),
         }

@@ -11,6 +11,9 @@ mod numbers;
 mod says;
 mod words;
 
+use std::collections::HashSet;
+
+use model::public_form;
 use tracefmt::FormatCatalog;
 use tracetext::{LineContent, LineSplitter, SplitLine};
 
@@ -24,6 +27,8 @@ use crate::{RedactedCounts, ReplacedNames};
 pub struct TextRedactor {
     names: RedactedNames,
     splitter: LineSplitter,
+    /// Names of events, which stay where they are those of lines.
+    events: HashSet<Vec<u8>>,
 }
 
 impl TextRedactor {
@@ -32,6 +37,7 @@ impl TextRedactor {
         TextRedactor {
             names: RedactedNames::of_text(random),
             splitter: LineSplitter::default(),
+            events: HashSet::new(),
         }
     }
 
@@ -75,6 +81,10 @@ impl TextRedactor {
         }
         let event = split.part(&split.event);
         if !split.event.is_empty() && at <= split.event.start && split.event.end <= split.says {
+            let name = event.rsplit(|byte| *byte == b':').next();
+            if let Some(name) = name.filter(|name| !self.events.contains(*name)) {
+                self.events.insert(name.to_vec());
+            }
             words::put_in(
                 &bytes[at..split.event.start],
                 WordPlace::Columns,
@@ -105,10 +115,21 @@ impl TextRedactor {
         self.names.counts()
     }
 
-    /// Returns the names that were replaced: of threads, files and code, and other texts.
+    /// Returns the names that were replaced: of threads, files and code, and other texts. Words that stay elsewhere, as
+    /// the name of an event or of a thread that is no secret, are not among them.
     pub fn replaced(&self) -> ReplacedNames {
-        self.names.replaced(&FormatCatalog::default())
+        let mut replaced = self.names.replaced(&FormatCatalog::default());
+        replaced.retain(|name| !self.events.contains(name) && !stays_elsewhere(name));
+        replaced
     }
+}
+
+/// Returns whether a word stands for a thread that is no secret: its name, or name and id as ftrace joins them.
+fn stays_elsewhere(name: &[u8]) -> bool {
+    let text = str::from_utf8(name).unwrap_or_default();
+    let is_id = |id: &str| id.bytes().all(|byte| byte.is_ascii_digit());
+    let joined = text.rsplit_once('-').filter(|(_, id)| is_id(id));
+    public_form(text).is_some() || joined.is_some_and(|(comm, _)| public_form(comm).is_some())
 }
 
 /// Makes room for a name, or fills it up, so that what follows stays in its column where it can: names stand to the
