@@ -13,6 +13,12 @@ const GUESTS_BYTES: [(&str, &str); 5] = [
     ("bprint", "buf"),
 ];
 
+/// Returns the field of an event that has what a guest exchanges with its devices, if one has.
+pub(crate) fn guests_field(event: &str) -> Option<&'static str> {
+    let mut all = GUESTS_BYTES.iter();
+    all.find_map(|(name, field)| (*name == event).then_some(*field))
+}
+
 /// Bytes of the fields that all records have (`struct trace_entry`), for one whose format is not known.
 const COMMON: usize = 8;
 

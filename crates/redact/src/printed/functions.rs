@@ -36,6 +36,11 @@ pub(super) fn put(text: &[u8], names: &mut RedactedNames, out: &mut Vec<u8>) {
             continue;
         }
         let name = &rest[..len];
+        // An address has letters too: `=> <ffffffff81000010>`.
+        if put_number(name, names, out).is_some() {
+            at += len;
+            continue;
+        }
         let behind = rest.get(len..).unwrap_or_default();
         // The offset stands between the name and its module: `f+0x12/0x30 [kvm]`.
         let offset = behind
@@ -81,4 +86,26 @@ pub(super) fn put_symbol(name: &[u8], names: &mut RedactedNames, out: &mut Vec<u
 
 pub(super) fn is_of_identifier(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'$')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_of_the_kernel_stay_and_addresses_are_moved() {
+        for (text, expected) in [
+            (
+                " vcpu_enter_guest+0x1/0x2 [kvm]",
+                " vcpu_enter_guest+0x1/0x2 [kvm]",
+            ),
+            (" acme_poll+0x1/0x2 [acme]", " symbol_1+0x1/0x2 [symbol_2]"),
+            (" <ffffffff81234567>", " <ffffffff81134567>"),
+            ("schedule <-do_idle", "schedule <-do_idle"),
+        ] {
+            let mut out = Vec::new();
+            put(text.as_bytes(), &mut RedactedNames::of_text(0), &mut out);
+            assert_eq!(String::from_utf8_lossy(&out), expected, "{text}");
+        }
+    }
 }

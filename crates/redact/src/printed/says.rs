@@ -2,7 +2,7 @@
 
 use super::words::{self, WordPlace};
 use crate::redactor::RedactedNames;
-use crate::texts;
+use crate::{records, texts};
 
 /// Events whose text is somebody's own: of trace_printk and of programs that write into the trace.
 const FREE_TEXTS: [&str; 6] = [
@@ -13,8 +13,7 @@ const FREE_TEXTS: [&str; 6] = [
     "tracing_mark_write",
     "tracing_mark_raw",
 ];
-/// Events that print bytes of a guest: what it writes to its devices, the text of its console among it, and its code.
-const GUESTS_VALUES: [&str; 3] = ["kvm_pio", "kvm_mmio", "kvm_iocsr"];
+/// Events that print bytes of a guest's code.
 const GUESTS_CODE: [&str; 1] = ["kvm_emulate_insn"];
 
 /// Appends what an event says.
@@ -25,8 +24,8 @@ pub(super) fn event(event: &[u8], text: &[u8], names: &mut RedactedNames, out: &
         out.extend(names.free_text(text.trim_ascii()));
         return;
     }
-    if GUESTS_VALUES.contains(&name)
-        && let Some(value) = value_of_guest(text)
+    if let Some(field) = records::guests_field(name)
+        && let Some(value) = value_of(text, field)
     {
         words::put_in(&text[..value.start], WordPlace::OfKvm, names, out);
         out.extend(b"0x0");
@@ -51,13 +50,19 @@ pub(super) fn event(event: &[u8], text: &[u8], names: &mut RedactedNames, out: &
     words::put(&text[at..], names, out);
 }
 
-/// Returns where `val 0x41` has its number.
-fn value_of_guest(text: &[u8]) -> Option<std::ops::Range<usize>> {
-    let at = text.windows(5).position(|five| five == b" val ")? + 5;
-    let len = text[at..]
+/// Returns where the number of a field stands: `val 0x41`, or with `trace-cmd report -R` `val=0x41`.
+fn value_of(text: &[u8], field: &str) -> Option<std::ops::Range<usize>> {
+    let len = field.len();
+    let named = |at: &usize| {
+        let begins = at.checked_sub(1).is_none_or(|before| text[before] == b' ');
+        let behind = text.get(at + len).copied();
+        begins && text[*at..].starts_with(field.as_bytes()) && matches!(behind, Some(b' ' | b'='))
+    };
+    let at = (0..text.len()).find(named)? + len + 1;
+    let digits = text[at..]
         .iter()
         .take_while(|byte| byte.is_ascii_hexdigit() || **byte == b'x');
-    Some(at..at + len.count()).filter(|range| !range.is_empty())
+    Some(at..at + digits.count()).filter(|range| !range.is_empty())
 }
 
 /// Returns where in `comm:123 [120]` the name ends, and where it begins: at the start, or behind `==> `.
@@ -152,5 +157,41 @@ pub(super) fn header(line: &[u8], names: &mut RedactedNames, out: &mut Vec<u8>) 
         }
         _ if KEPT.contains(&name) => out.extend(line),
         _ => words::put(line, names, out),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_guest_writes_is_gone_in_every_form() {
+        for (name, text, expected) in [
+            (
+                "kvm:kvm_pio",
+                "pio_write at 0x3f8 size 1 count 1 val 0x41 ",
+                "pio_write at 0x3f8 size 1 count 1 val 0x0 ",
+            ),
+            (
+                "kvm_pio",
+                "rw=1 port=0x3f8 size=1 count=1 val=0x41",
+                "rw=1 port=0x3f8 size=1 count=1 val=0x0",
+            ),
+            (
+                "kvm_mmio",
+                "mmio write len 4 gpa 0xfe val 0x41",
+                "mmio write len 4 gpa 0xfe val 0x0",
+            ),
+            ("print", " alice logged in", "n1"),
+        ] {
+            let mut out = Vec::new();
+            event(
+                name.as_bytes(),
+                text.as_bytes(),
+                &mut RedactedNames::of_text(0),
+                &mut out,
+            );
+            assert_eq!(String::from_utf8_lossy(&out), expected, "{text}");
+        }
     }
 }
