@@ -405,12 +405,26 @@ impl OpenedEvents {
         own.chain(of_pairs).chain(compact).chain(counters).collect()
     }
 
+    /// Lets names of threads, and what begins and ends, be recorded: before the threads that are there are listed, so
+    /// that none is given a name between the two.
+    ///
+    /// # Errors
+    ///
+    /// [`RecordError::Wait`].
+    pub fn record_names(&self) -> Result<(), RecordError> {
+        self.enable_names().map_err(RecordError::Wait)
+    }
+
+    fn enable_names(&self) -> io::Result<()> {
+        let mut tasks = self.rings.iter().map(|one| one.ring.event());
+        tasks.try_for_each(|event| event.enable(true))
+    }
+
     /// Lets all events be recorded, or stops them. Those of a CPU begin and end at once: an entry whose exit is not
     /// recorded yet would look like one whose exit was lost. Names of threads are recorded before and behind them.
     pub(crate) fn enable(&mut self, on: bool) -> io::Result<()> {
         if on {
-            let mut tasks = self.rings.iter().map(|one| one.ring.event());
-            tasks.try_for_each(|event| event.enable(on))?;
+            self.enable_names()?;
         }
         let samplers = self.events.iter();
         let samplers = samplers.filter(|one| !OpenEvent::is_behind(&one.attr));

@@ -170,6 +170,51 @@ struct OfCpu<'r> {
     places: Vec<RingPlace>,
 }
 
+/// What is chosen of the rings.
+#[derive(Debug)]
+struct ChosenRecords<'t> {
+    times: &'t TimeOffsets,
+    /// Since when all is kept; from the first record without.
+    first_ns: Option<u64>,
+    /// The thread whose own name marks the end, which says nothing of others.
+    own: Option<u32>,
+    /// Whether programs wrote events, which need names that rings have.
+    with_slots: bool,
+    /// Threads that were given a name within the time that is kept: they had another one before.
+    named: BTreeSet<u32>,
+    /// Whole records that are no samples, for the names of what programs wrote.
+    changes: Vec<Vec<u8>>,
+    /// Bytes of all that is kept.
+    bytes: u64,
+}
+
+impl ChosenRecords<'_> {
+    /// Returns where in a ring the records are that are kept, newest first.
+    fn places(&mut self, ring: &PausedRing<'_>) -> Vec<RingPlace> {
+        let mut places = Vec::new();
+        for record in ring.records() {
+            let is_kept = self.times.of(&record) >= self.first_ns;
+            if is_kept {
+                self.bytes += record.len() as u64;
+                places.push(record.place());
+                if record.kind() == record_type::COMM {
+                    let tid = thread_of_name(&record).filter(|tid| Some(*tid) != self.own);
+                    self.named.extend(tid);
+                }
+            }
+            if self.with_slots {
+                // Who ends within this time may have its name of before it.
+                if record.kind() != record_type::SAMPLE {
+                    self.changes.push([record.first, record.second].concat());
+                }
+            } else if !is_kept {
+                break;
+            }
+        }
+        places
+    }
+}
+
 impl Overwriting {
     /// Begins. `side` are records that stand before those of the kernel ([`crate::tasks`]); `now` is the caller's
     /// clock, which may begin anywhere.
@@ -241,28 +286,28 @@ impl Overwriting {
             short: Vec::new(),
         };
         kept.shorten(&rings, slots.as_ref(), &times);
-        let mut bytes = 0;
-        // Who is given a name within this time has another one before.
-        let mut named = BTreeSet::new();
-        let mut changes = Vec::new();
-        let rings = rings.into_iter().map(|(_, ring)| {
-            let mut places = Vec::new();
-            let records = ring
-                .records()
-                .take_while(|one| times.of(one) >= Some(kept.since_ns));
-            for record in records {
-                bytes += record.len() as u64;
-                places.push(record.place());
-                if slots.is_some() && record.kind() != record_type::SAMPLE {
-                    changes.push([record.first, record.second].concat());
-                }
-                if record.kind() == record_type::COMM {
-                    named.extend(thread_of_name(&record).filter(|tid| Some(*tid) != own));
-                }
-            }
-            OfCpu { ring, places }
+        // What is kept from the beginning has the names as well that threads were given shortly before it.
+        let from_begin = kept.since_ns == begun_ns;
+        let mut chosen = ChosenRecords {
+            times: &times,
+            first_ns: (!from_begin).then_some(kept.since_ns),
+            own,
+            with_slots: slots.is_some(),
+            named: BTreeSet::new(),
+            changes: Vec::new(),
+            bytes: 0,
+        };
+        let rings = rings.into_iter().map(|(_, ring)| OfCpu {
+            places: chosen.places(&ring),
+            ring,
         });
         let rings = rings.collect();
+        let ChosenRecords {
+            named,
+            changes,
+            mut bytes,
+            ..
+        } = chosen;
         let names = tasks::records(threads.iter().filter(|one| !named.contains(&one.tid)));
         if let Some(slots) = &mut slots {
             slots.learn(&[&self.side, &names], &changes);
@@ -284,7 +329,7 @@ impl Overwriting {
             features,
             side: [&self.side],
             now: [mappings, names],
-            from_begin: kept.since_ns == begun_ns,
+            from_begin,
             kept,
             bytes,
         })

@@ -92,6 +92,7 @@ impl AskedMachine {
         let file = self.folder.file(DATA).map_err(|error| failed(&error))?;
         let kept = file.try_clone().map_err(|error| failed(&error))?;
         // Names of now: the agent may have waited for days.
+        opened.record_names().map_err(|error| failed(&error))?;
         let side = [self.side.clone(), tasks::names()].concat();
         let recorder = HostRecorder::begin(opened, file, features, &side);
         let recorder = recorder.map_err(|error| failed(&error))?;

@@ -20,7 +20,7 @@ pub struct Program {
 ///
 /// # Errors
 ///
-/// The kernel's formats cannot be read.
+/// The kernel's formats cannot be read, or an event cannot be enabled.
 pub fn before(
     tracefs: &Tracefs,
     opened: &OpenedEvents,
@@ -28,6 +28,7 @@ pub fn before(
     program: &Program,
 ) -> Result<(Features, Vec<u8>), RecordError> {
     let (features, mut side) = of_machine(tracefs, opened, cost, program)?;
+    opened.record_names()?;
     side.extend(record::tasks::names());
     if opened.has_chains() {
         side.extend(record::mappings::processes());

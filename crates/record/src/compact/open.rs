@@ -9,7 +9,7 @@ use super::kinds::{ALL, AttachPoint, CompactKind, KINDS};
 use super::loaded::{CompactPrograms, ProgramState, TakenSlots};
 use super::reduced_format;
 use super::slot_reader::{CompactSample, CpuSlots, SLOT_WORDS, SlotCursor};
-use super::thread_names::{NAME, NameRecord, NamedThread, ThreadNames};
+use super::thread_names::{NameRecord, NamedThread, ThreadNames, task_comm};
 use crate::RecordError;
 use crate::file::FileEvent;
 use crate::plan::PlannedEvent;
@@ -374,12 +374,9 @@ fn written(taken: &[TakenSlots], kind: &CompactKind) -> u64 {
 /// Returns what a thread is called now.
 fn found_thread(tid: u32) -> Option<NamedThread> {
     let thread = tasks::thread(tid)?;
-    let mut name = [0; NAME];
-    let length = thread.name.len().min(NAME - 1);
-    name[..length].copy_from_slice(&thread.name[..length]);
     Some(NamedThread {
         pid: thread.pid,
-        name,
+        name: task_comm(&thread.name),
     })
 }
 

@@ -55,12 +55,26 @@ impl<'r> NameRecord<'r> {
     /// Returns the name of a record of one.
     fn name(&self) -> [u8; NAME] {
         let text = self.bytes.get(16..).unwrap_or_default();
-        let text = text.split(|byte| *byte == 0).next().unwrap_or_default();
-        let mut name = [0; NAME];
-        let length = text.len().min(NAME - 1);
-        name[..length].copy_from_slice(&text[..length]);
-        name
+        task_comm(text.split(|byte| *byte == 0).next().unwrap_or_default())
     }
+}
+
+/// Returns the name that events have of a thread (`task_struct.comm`), from the one that `/proc` has. A kworker's has
+/// what it works at behind it there, `kworker/1:0-events` (`wq_worker_comm` of `kernel/workqueue.c`).
+pub(super) fn task_comm(shown: &[u8]) -> [u8; NAME] {
+    let mut kept = shown;
+    if let Some(worker) = shown.strip_prefix(b"kworker/")
+        && worker.contains(&b':')
+        && let Some(end) = worker.iter().position(|byte| b"-+".contains(byte))
+        // A rescuer is called kworker/R- and by its queue's name, which may have any bytes.
+        && !worker.starts_with(b"R-")
+    {
+        kept = &shown[..shown.len() - worker.len() + end];
+    }
+    let mut name = [0; NAME];
+    let length = kept.len().min(NAME - 1);
+    name[..length].copy_from_slice(&kept[..length]);
+    name
 }
 
 impl ThreadNames {
@@ -189,6 +203,23 @@ mod tests {
         let at = out.len() - TIME_FROM_END;
         out[at..at + 8].copy_from_slice(&time_ns.to_ne_bytes());
         out
+    }
+
+    #[test]
+    fn a_kworker_has_the_name_that_events_have() {
+        for (shown, comm) in [
+            ("kworker/1:0-events_power_efficient", "kworker/1:0"),
+            ("kworker/u9:3+flush-254:0", "kworker/u9:3"),
+            ("kworker/0:1H-kblockd", "kworker/0:1H"),
+            ("kworker/1:0", "kworker/1:0"),
+            ("kworker/R-a:b-c", "kworker/R-a:b-c"),
+            ("CPU 0/KVM-1", "CPU 0/KVM-1"),
+            ("a-name-that-is-too-long", "a-name-that-is-"),
+        ] {
+            let name = task_comm(shown.as_bytes());
+            assert_eq!(&name[..comm.len()], comm.as_bytes());
+            assert!(name[comm.len()..].iter().all(|byte| *byte == 0));
+        }
     }
 
     #[test]
