@@ -250,6 +250,14 @@ pub enum AccountedEvents {
     Kinds(&'static [Kind]),
     /// Those of some types of the host's recording, by [`EventType::index`].
     Types(Vec<u32>),
+    /// No events of the reader: so many things that the analysis itself began, or was given beside events. They are
+    /// held against what it says became of them, and have no part in the share of events.
+    Own {
+        /// What one of them is.
+        noun: &'static str,
+        /// How many.
+        count: u64,
+    },
 }
 
 /// How many events of some kinds an analysis has counted: in rows, in rows of what is beyond the rows, as not timed, or

@@ -7,7 +7,9 @@
 use event::{CounterMode, EventType, Side};
 use rustc_hash::FxHashMap;
 
-use crate::analysis::{Analysis, EventDetail, Needs, WalkState};
+use crate::analysis::{
+    AccountScope, AccountedEvents, Analysis, EventAccount, EventDetail, Needs, WalkState,
+};
 use crate::chosen::Window;
 
 /// Threads that have a row; those beyond are counted.
@@ -339,12 +341,22 @@ impl CounterColumn {
     }
 }
 
+/// What was read of a thread, and how many readings that were.
+#[derive(Debug, Clone, Copy, Default)]
+struct ReadThread {
+    counts: ThreadCounts,
+    readings: u64,
+}
+
 /// Adds up what was counted.
 #[derive(Debug, Default)]
 pub struct Counters {
     window: Window,
-    threads: FxHashMap<i32, ThreadCounts>,
+    threads: FxHashMap<i32, ReadThread>,
     beyond: u64,
+    /// All readings, and those that are in no row: of another time, or of events that no row has.
+    seen: u64,
+    aside: u64,
     /// The thread and the number whose readings are listed, and when each was made.
     listed: Option<(i32, CounterColumn)>,
     times: Vec<u64>,
@@ -379,7 +391,7 @@ impl Counters {
         }
         let threads = self.threads.iter();
         let threads = threads.filter(|(tid, _)| !walked.left_out.has(**tid));
-        let rows = threads.map(|(tid, thread)| {
+        let rows = threads.map(|(tid, ReadThread { counts, .. })| {
             let owner = owners.get(tid);
             let known = walked.machine.threads().get(*tid);
             CountersRow {
@@ -387,11 +399,11 @@ impl Counters {
                 vcpu: owner.map(|(_, vcpu)| *vcpu),
                 tid: *tid,
                 comm: known.and_then(|thread| thread.comm.as_deref().map(str::to_owned)),
-                guest: thread.guest,
-                host: thread.host,
-                both: thread.both,
-                clock: thread.clock,
-                faults: thread.page_faults,
+                guest: counts.guest,
+                host: counts.host,
+                both: counts.both,
+                clock: counts.clock,
+                faults: counts.page_faults,
             }
         });
         let mut rows: Vec<CountersRow> = rows.collect();
@@ -402,7 +414,24 @@ impl Counters {
         }
     }
 
-    fn take(&mut self, tid: i32) -> Option<&mut ThreadCounts> {
+    /// Returns in how many readings that is which is in rows, or is said to be in none.
+    fn account(&self) -> EventAccount {
+        let in_rows = self.threads.values().map(|thread| thread.readings);
+        let in_rows = in_rows.fold(0, u64::saturating_add);
+        EventAccount {
+            which: AccountedEvents::Own {
+                noun: "reading",
+                count: self.seen,
+            },
+            name: "of counters",
+            of: AccountScope::Read,
+            events: in_rows
+                .saturating_add(self.beyond)
+                .saturating_add(self.aside),
+        }
+    }
+
+    fn take(&mut self, tid: i32) -> Option<&mut ReadThread> {
         if self.threads.len() >= MAX_THREADS && !self.threads.contains_key(&tid) {
             self.beyond += 1;
             return None;
@@ -423,6 +452,10 @@ impl Analysis for Counters {
         EventDetail::Nothing
     }
 
+    fn counted(&self, _: &WalkState<'_>) -> Vec<EventAccount> {
+        vec![self.account()]
+    }
+
     fn side(&mut self, side: &Side<'_>) {
         let Side::Counter {
             time,
@@ -436,16 +469,18 @@ impl Analysis for Counters {
         else {
             return;
         };
+        self.seen += 1;
         let inside = |(from, to): (u64, u64)| (from..=to).contains(&time);
-        if !self.window.time.is_none_or(inside) {
-            return;
-        }
-        if CounterKind::of(event).is_none() {
+        if !self.window.time.is_none_or(inside) || CounterKind::of(event).is_none() {
+            self.aside += 1;
             return;
         }
         // Where only the value was read nothing says that the event was not counted all the time.
         if let Some(thread) = self.take(tid) {
-            thread.add(event, mode, value, times_ns.unwrap_or((0, 0)));
+            thread.readings += 1;
+            thread
+                .counts
+                .add(event, mode, value, times_ns.unwrap_or((0, 0)));
             let is_listed =
                 |(of, column): (i32, CounterColumn)| of == tid && column.has(event, mode);
             if self.listed.is_some_and(is_listed) {
@@ -509,6 +544,39 @@ mod tests {
         assert_eq!(scaled(between.guest.cycles), Some(200));
         assert_eq!(scaled(between.page_faults), Some(3));
         assert_eq!((between.share(), between.host.cycles), (Some(0.5), None));
+    }
+
+    #[test]
+    fn each_reading_is_accounted_for() {
+        let mut counters = Counters::new(Window {
+            time: Some((100, 200)),
+            ..Window::default()
+        });
+        let mut read = |time, tid, event| {
+            counters.side(&Side::Counter {
+                pid: tid,
+                time,
+                tid,
+                event,
+                mode: CounterMode::Guest,
+                value: 3,
+                times_ns: None,
+            });
+        };
+        for tid in 0..20_000 {
+            read(150, tid, "cycles:G");
+        }
+        read(150, 1, "instructions:G");
+        read(99, 1, "cycles:G");
+        read(150, 1, "bus-cycles");
+        let AccountedEvents::Own { count, .. } = counters.account().which else {
+            panic!("readings are no events");
+        };
+        assert_eq!((count, counters.account().events), (20_003, 20_003));
+        assert_eq!((counters.beyond, counters.aside), (20_000 - (1 << 14), 2));
+        // A thread that gets lost is missed.
+        counters.threads.remove(&1);
+        assert_eq!(counters.account().events, 20_001);
     }
 
     #[test]

@@ -9,7 +9,8 @@ use model::{Machine, RetiredThreads};
 use paths::Paths;
 
 use crate::analysis::{
-    Analysis, Context, EventDetail, FilterScope, GuestEvent, Needs, Note, States, Turn, WalkState,
+    AccountScope, AccountedEvents, Analysis, Context, EventAccount, EventDetail, FilterScope,
+    GuestEvent, Needs, Note, States, Turn, WalkState,
 };
 use crate::series::SliceMeasure;
 use crate::slices::Amount;
@@ -43,6 +44,7 @@ impl Analysis for Paths {
     }
 
     fn event(&mut self, event: &Event<'_>, data: &Data, context: &mut Context<'_>) {
+        self.count_host_event();
         // Of others nobody knows which vCPU's they are.
         if event.tid >= 0 || event.ty.kind.is_sched() {
             self.take(event, data, context.machine);
@@ -82,6 +84,28 @@ impl Analysis for Paths {
     fn finish(&mut self, context: &mut Context<'_>) {
         Paths::finish(self, context.machine);
         hand_out(self, context);
+    }
+
+    fn counted(&self, _: &WalkState<'_>) -> Vec<EventAccount> {
+        let (types, events) = self.host_events();
+        let instances = self.instance_account();
+        vec![
+            EventAccount {
+                which: AccountedEvents::Types(types.to_vec()),
+                name: "of paths",
+                of: AccountScope::Read,
+                events,
+            },
+            EventAccount {
+                which: AccountedEvents::Own {
+                    noun: "instance",
+                    count: instances.begun,
+                },
+                name: "that began",
+                of: AccountScope::Read,
+                events: instances.ended(),
+            },
+        ]
     }
 
     fn counters(&self, _: &WalkState<'_>, report: &mut dyn FnMut(u8, u32, Amount)) {

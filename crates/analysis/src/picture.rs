@@ -419,7 +419,7 @@ impl Picture {
     pub fn events_about(&self, part: &str) -> u64 {
         let counts = self.info.events.iter();
         let about = counts.filter(|count| bare(&count.name).contains(part));
-        about.map(|count| count.count).sum()
+        about.map(|count| count.count).fold(0, u64::saturating_add)
     }
 
     /// Returns the kinds of events that happened, by their names without subsystem and modifiers, and how many.

@@ -210,10 +210,16 @@ fn crowds(
             Crowd {
                 name: name.unwrap_or_else(|| "unknown tasks".to_owned()),
                 threads: match retired.get(&who) {
-                    Some(names) => most.len() as u64 - 1 + names.values().sum::<u64>(),
+                    Some(names) => {
+                        most.len() as u64 - 1
+                            + names.values().copied().fold(0u64, u64::saturating_add)
+                    }
                     None => most.len() as u64,
                 },
-                count: most.iter().map(|one| one.count).sum(),
+                count: most
+                    .iter()
+                    .map(|one| one.count)
+                    .fold(0, u64::saturating_add),
                 ns: most.iter().fold(0, |sum, one| sum.saturating_add(one.ns)),
                 most: most.into_iter().take(LISTED).collect(),
                 who,

@@ -369,7 +369,8 @@ fn work(sides: &[Vec<&Picture>; 2]) -> Option<String> {
     // A moment is no rate.
     let count = |side: usize, name: &str| -> u64 {
         let each = sides[side].iter();
-        each.map(|picture| picture.events_about(name)).sum()
+        each.map(|picture| picture.events_about(name))
+            .fold(0, u64::saturating_add)
     };
     let rate = |side: usize, name: &str| {
         let count = count(side, name) as f64;
@@ -388,8 +389,8 @@ fn work(sides: &[Vec<&Picture>; 2]) -> Option<String> {
         let each = sides[side].iter();
         let (guest, all) = each.fold((0u64, 0u64), |sum, picture| {
             (
-                sum.0 + picture.state_ns(model::State::Guest),
-                sum.1 + picture.observed_ns(),
+                sum.0.saturating_add(picture.state_ns(model::State::Guest)),
+                sum.1.saturating_add(picture.observed_ns()),
             )
         });
         guest as f64 / all.max(1) as f64

@@ -281,7 +281,7 @@ impl ComparedRow<'_> {
     ) -> SideChange {
         let measured = SliceMeasure::Exits(self.table, self.key.to_owned());
         let of = |_: usize| vec![measured.clone()];
-        let few = self.stats[0].count() + self.stats[1].count();
+        let few = self.stats[0].count().saturating_add(self.stats[1].count());
         let chance = |which: usize, amount: fn(&Amount) -> u64| {
             let [a, b] = [0, 1].map(|side: usize| {
                 basis.runs_of(side, &index[side].sums(self.key, which), &of, amount)
@@ -417,7 +417,7 @@ impl ComparedRow<'_> {
                 [share(0), share(1)],
             ),
             time: (by_mean, means),
-            few: self.stats[0].count() + self.stats[1].count(),
+            few: self.stats[0].count().saturating_add(self.stats[1].count()),
         };
         let (lead, confidence) = pieces.lead();
         let there = [0, 1].map(|side: usize| self.stats[side].count() > 0);
@@ -469,7 +469,7 @@ impl ComparedRow<'_> {
             effect_ns: (of_time(1) - of_time(0)) * scale * self.weight,
             worse: SideName::more(of_time(0), of_time(1)).filter(|_| timed && !self.waiting),
             text,
-            few: self.stats[0].count() + self.stats[1].count() < RowPieces::FEW,
+            few: self.stats[0].count().saturating_add(self.stats[1].count()) < RowPieces::FEW,
             ..SideChange::default()
         }
     }

@@ -61,7 +61,7 @@ pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<SideChange>, _: &mut Vec<St
     };
     let all: u64 = profiles()
         .map(|profile| sum(profile, |one| one.guest).samples)
-        .sum();
+        .fold(0, u64::saturating_add);
     if all < ENOUGH {
         return;
     }

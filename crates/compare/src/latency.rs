@@ -109,7 +109,13 @@ pub(crate) fn changes(
     // Ticks of unknown rate are no durations.
     let durations = |picture: &Picture| {
         let known = kind(picture) == NumbersOrigin::Recording;
-        known.then(|| picture.paths.iter().map(|path| path.count).sum())
+        known.then(|| {
+            picture
+                .paths
+                .iter()
+                .map(|path| path.count)
+                .fold(0, u64::saturating_add)
+        })
     };
     let Ok(basis) = Basis::of(pair.sides, &durations) else {
         return;
@@ -436,7 +442,12 @@ fn groups(
     if label_a == label_b || by != "back end" {
         return;
     }
-    let all = sides.map(|path| path.groups.values().map(Stats::count).sum::<u64>());
+    let all = sides.map(|path| {
+        path.groups
+            .values()
+            .map(Stats::count)
+            .fold(0u64, u64::saturating_add)
+    });
     let of = |side: usize, label: &str| {
         let count = sides[side].groups.get(label).map_or(0, Stats::count);
         (count as f64, all[side] as f64)

@@ -47,7 +47,15 @@ fn of_part(
     out: &mut Vec<SideChange>,
     notes: &mut Vec<String>,
 ) {
-    let sum = |picture: &Picture| Some(counted(picture, part)?.counts.values().sum());
+    let sum = |picture: &Picture| {
+        Some(
+            counted(picture, part)?
+                .counts
+                .values()
+                .copied()
+                .fold(0, u64::saturating_add),
+        )
+    };
     let basis = match Basis::of(pair.sides, &sum) {
         Ok(basis) => basis,
         Err([a, _]) => {
@@ -64,17 +72,22 @@ fn of_part(
     });
     let names = counts.iter().flatten().flat_map(|run| run.counts.keys());
     let names: BTreeSet<&String> = names.collect();
-    let all = counts
-        .each_ref()
-        .map(|runs| -> u64 { runs.iter().flat_map(|run| run.counts.values()).sum() });
+    let all = counts.each_ref().map(|runs| -> u64 {
+        runs.iter()
+            .flat_map(|run| run.counts.values())
+            .copied()
+            .fold(0, u64::saturating_add)
+    });
     for name in names {
         let each = counts.each_ref().map(|runs| -> Vec<u64> {
             let runs = runs.iter();
             runs.map(|run| run.counts.get(name).copied().unwrap_or(0))
                 .collect()
         });
-        let sums = each.each_ref().map(|runs| runs.iter().sum::<u64>());
-        if sums.iter().sum::<u64>() < RowPieces::FEW {
+        let sums = each
+            .each_ref()
+            .map(|runs| runs.iter().copied().fold(0u64, u64::saturating_add));
+        if sums.iter().copied().fold(0u64, u64::saturating_add) < RowPieces::FEW {
             continue;
         }
         push(out, of_name(&basis, (part, of, name), &each, sums, all));

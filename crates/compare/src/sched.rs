@@ -287,7 +287,11 @@ impl<'a> Rates<'a> {
         RowPieces {
             count: (chance::rates(&counts_a, &counts_b), self.switches),
             time: (chance::rates(&ran_a, &ran_b), self.ran_ns),
-            few: self.sides.iter().map(|task| task.delays.count()).sum(),
+            few: self
+                .sides
+                .iter()
+                .map(|task| task.delays.count())
+                .fold(0, u64::saturating_add),
         }
     }
 

@@ -118,7 +118,11 @@ fn bounds() -> impl Iterator<Item = u64> {
 
 /// Compares the tails of two sides: at the bound that separates them best, or at one that is given.
 pub(crate) fn tail(sides: [&[TailSample<'_>]; 2], reported: Option<u64>) -> Option<Tail> {
-    let of = sides.map(|side| side.iter().map(|sample| sample.count).sum::<u64>());
+    let of = sides.map(|side| {
+        side.iter()
+            .map(|sample| sample.count)
+            .fold(0u64, u64::saturating_add)
+    });
     if of.contains(&0) {
         return None;
     }

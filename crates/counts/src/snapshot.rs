@@ -31,7 +31,7 @@ impl DurationBuckets {
     /// Returns a bound in nanoseconds that this part (0 to 1) of the durations do not exceed: the end of a bucket, so
     /// it is up to twice the exact percentile; or the longest, if that is less. 0 where there are none.
     pub fn at_most_ns(&self, part: f64) -> u64 {
-        let all: u64 = self.buckets.iter().sum();
+        let all: u64 = self.buckets.iter().copied().fold(0, u64::saturating_add);
         if all == 0 {
             return 0;
         }

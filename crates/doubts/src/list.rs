@@ -562,10 +562,10 @@ doubt_list! {
         );
     /// Events that an analysis got from the reader are in no row, and were not said to be left out: a defect of
     /// trapline.
-    NotAccounted { of: &'static str, events: u64, all: u64 } = "not-accounted", Serious, [All]
+    NotAccounted { noun: &'static str, of: &'static str, events: u64, all: u64 } = "not-accounted", Serious, [All]
         => format!(
             "{events} of {} {of} are neither in a row nor counted as left out: this is a defect of trapline.",
-            plural(*all, "event")
+            plural(*all, noun)
         );
 }
 
@@ -587,6 +587,7 @@ mod tests {
     fn each_kind_has_its_own_entry() {
         assert_eq!(DoubtKind::ClockTicks.entry().id, "clock-ticks");
         let last = DoubtKind::NotAccounted {
+            noun: "event",
             of: "kvm_exit",
             events: 1,
             all: 7,

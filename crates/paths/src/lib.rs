@@ -46,7 +46,7 @@ pub use report::{
     SlowCause, SlowReport, SlowestInstance, StageReport, StepReport, TraitSum, complete_reports,
 };
 pub use slow::ThresholdOrigin;
-pub use tally::DropReason;
+pub use tally::{DropReason, InstanceAccount};
 pub use tasks::{TaskKind, TaskRun};
 pub use traits::{InstanceTrait, InterruptLine};
 pub use uses::{AccessReport, DeviceReport};

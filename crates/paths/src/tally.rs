@@ -59,6 +59,30 @@ impl DropReason {
     }
 }
 
+/// What became of the instances that counted, of all paths together. What began is what the others add up to, once
+/// nothing is under way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct InstanceAccount {
+    /// Instances that came to a step from which on they count.
+    pub begun: u64,
+    /// Those that completed.
+    pub complete: u64,
+    /// Those that did not, by any [`DropReason`].
+    pub dropped: u64,
+    /// Those that are not among the ones that were chosen ([`InstanceFilter`](crate::InstanceFilter)).
+    pub left_out: u64,
+    /// Those that turned out to be none: their path has another beginning in this recording.
+    pub none: u64,
+}
+
+impl InstanceAccount {
+    /// Returns how many have ended, one way or another.
+    pub fn ended(&self) -> u64 {
+        let ends = [self.complete, self.dropped, self.left_out, self.none];
+        ends.into_iter().fold(0, u64::saturating_add)
+    }
+}
+
 /// An instance kept as an example.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ExampleInstance {

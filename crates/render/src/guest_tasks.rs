@@ -60,7 +60,7 @@ fn columns_of<R: 'static>(
     let sum = |column: &'static str, states: &'static [State]| {
         move |row: &R| {
             let ns = states.iter().map(|state| of(row).times.get(*state));
-            known_amount(unknowable, column, ns.sum())
+            known_amount(unknowable, column, ns.fold(0, u64::saturating_add))
         }
     };
     Table::new()

@@ -356,7 +356,11 @@ pub fn facts(head: &Head, report: &InfoReport) -> Vec<(String, String)> {
     if let Some(unix_ns) = head.started_unix_ns(report) {
         line("began", &words::utc(unix_ns / 1_000_000_000));
     }
-    let total: u64 = report.events.iter().map(|e| e.count).sum();
+    let total: u64 = report
+        .events
+        .iter()
+        .map(|e| e.count)
+        .fold(0, u64::saturating_add);
     line(
         "events",
         &match report.cpus_seen {

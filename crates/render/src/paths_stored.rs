@@ -24,7 +24,10 @@ pub(crate) fn rows() -> Table<'static, PathReport> {
             path.slow.as_ref().map(|slow| slow.threshold_ns)
         })
         .column("dropped", Count, |path| {
-            path.dropped.iter().map(|(_, count)| *count).sum::<u64>()
+            path.dropped
+                .iter()
+                .map(|(_, count)| *count)
+                .fold(0u64, u64::saturating_add)
         })
 }
 

@@ -479,7 +479,12 @@ fn preempted(out: &mut String, report: &SchedReport, layout: Layout) {
 }
 
 fn wakers(out: &mut String, report: &SchedReport) {
-    let woken = |row: &TaskRow| row.woken_by.iter().map(|o| o.count).sum::<u64>();
+    let woken = |row: &TaskRow| {
+        row.woken_by
+            .iter()
+            .map(|o| o.count)
+            .fold(0u64, u64::saturating_add)
+    };
     let mut rows: Vec<&TaskRow> = report.rows.iter().filter(|r| woken(r) > 0).collect();
     rows.sort_by_key(|row| std::cmp::Reverse(woken(row)));
     if rows.is_empty() {

@@ -407,7 +407,9 @@ fn runs<'s>() -> Table<'static, RecordingSummary<'s>> {
         })
         .column("events", Count, |one| {
             let events = one.picture.info.events.iter();
-            events.map(|kind| kind.count).sum::<u64>()
+            events
+                .map(|kind| kind.count)
+                .fold(0u64, u64::saturating_add)
         })
         .column("lost_events", Count, |one| one.picture.quality.lost_events)
         .column("truncated", Flag, |one| one.picture.quality.truncated)

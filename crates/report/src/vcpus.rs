@@ -69,7 +69,10 @@ pub(crate) fn worst(rows: &[VcpuRow], most: usize) -> Vec<Bar> {
             State::Poll,
             State::Runnable,
         ];
-        let ns: u64 = states.iter().map(|state| times.get(*state)).sum();
+        let ns: u64 = states
+            .iter()
+            .map(|state| times.get(*state))
+            .fold(0, u64::saturating_add);
         ns as f64 / times.total().max(1) as f64
     };
     let alone = rows.len() == 1;

@@ -142,7 +142,7 @@ impl Case<'_> {
 
     fn recorded_events(&self) -> u64 {
         let counts = self.picture.info.events.iter();
-        counts.map(|kind| kind.count).sum()
+        counts.map(|kind| kind.count).fold(0, u64::saturating_add)
     }
 
     /// Returns whether so much was lost, or cut off, that what did not happen may have.

@@ -103,7 +103,10 @@ impl<'a> Case<'a> {
     pub(crate) fn guest_complains(&self) -> Option<Evidence> {
         let log = self.facts?.guest_log.as_ref()?;
         let kinds = [LogKind::SoftLockup, LogKind::RcuStall, LogKind::HardLockup];
-        let count: u64 = kinds.iter().filter_map(|kind| log.counts.get(kind)).sum();
+        let count: u64 = kinds
+            .iter()
+            .filter_map(|kind| log.counts.get(kind).copied())
+            .fold(0, u64::saturating_add);
         let first = first_of(log, &kinds)?;
         Some(says!(
             "The guest's own kernel log has {lines} of lockups and RCU stalls, on the guest's clock, the first \

@@ -1,7 +1,5 @@
 //! What there is in a recording for filters to choose: said where they choose nothing.
 
-use std::borrow::Cow;
-
 use analysis::{RecordingContents, Study};
 use cpuset::CpuSet;
 use model::Vm;
@@ -33,26 +31,11 @@ impl FilterTargets {
     }
 }
 
-/// Returns a name as it stands in a message of one line: threads are called whatever they like, ends of lines among it.
-fn on_one_line(name: &str) -> Cow<'_, str> {
-    if !name.contains(char::is_control) {
-        return Cow::Borrowed(name);
-    }
-    let mut out = String::with_capacity(name.len() + 8);
-    for char in name.chars() {
-        match char.is_control() {
-            true => out.extend(char.escape_default()),
-            false => out.push(char),
-        }
-    }
-    Cow::Owned(out)
-}
-
 /// Names VMs with their processes and vCPUs: `web (process 1689, vCPUs 0-3)`.
 pub(crate) fn described(vms: &[Vm]) -> Vec<String> {
     let names = model::vm_names(vms);
     let each = vms.iter().zip(names).map(|(vm, name)| {
-        let name = on_one_line(&name);
+        let name = words::on_one_line(&name);
         let mut vcpus = CpuSet::new();
         vm.vcpus.iter().for_each(|vcpu| vcpus.insert(vcpu.id));
         let vcpus = match vm.vcpus.len() {
@@ -96,7 +79,7 @@ impl OpenRecording<'_> {
             match processes.len() < MOST {
                 true => {
                     let name = thread.comm.as_deref().unwrap_or("thread");
-                    processes.push(format!("{} {tid}", on_one_line(name)));
+                    processes.push(format!("{} {tid}", words::on_one_line(name)));
                 }
                 false => more += 1,
             }

@@ -26,7 +26,7 @@ pub(crate) fn named(events: &[EventCount]) -> String {
     let mut names: Vec<String> = happened
         .clone()
         .take(KINDS)
-        .map(|event| format!("{} {}", event.count, event.name))
+        .map(|event| format!("{} {}", event.count, words::on_one_line(&event.name)))
         .collect();
     let more = happened.count().saturating_sub(KINDS);
     if more > 0 {
@@ -58,5 +58,23 @@ impl Sink for GuestSwitches {
     fn event(&mut self, _: &Event<'_>) -> ControlFlow<()> {
         self.found = true;
         ControlFlow::Break(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_that_is_called_several_lines_is_named_in_one() {
+        let event = |name: &str, count| EventCount {
+            name: name.to_owned(),
+            count,
+        };
+        let events = [event("kvm:kvm_exit", 3), event("name: x\nID: 319", 2)];
+        assert_eq!(
+            named(&events),
+            "it holds 3 kvm:kvm_exit, 2 name: x\\nID: 319"
+        );
     }
 }

@@ -222,7 +222,8 @@ impl<'q> RecordingQuestion<'q> {
         let answers = sink.study().finish();
         sink.ended();
         let study = std::mem::take(sink.study());
-        let answered = self.answered(study, answers, outcomes, passed.as_ref());
+        let is_whole = sink.handed_on_all();
+        let answered = self.answered(study, answers, outcomes, passed.as_ref(), is_whole);
         (answered, sink)
     }
 
@@ -232,9 +233,11 @@ impl<'q> RecordingQuestion<'q> {
         answers: Answers,
         outcomes: Vec<WalkOutcome>,
         passed: Option<&FilterPasses>,
+        is_whole: bool,
     ) -> RecordingAnswers {
         let tally = outcomes
             .first()
+            .filter(|_| is_whole)
             .map(|outcome| EventBalance { outcome, passed });
         let accounts = tally.map(|tally| tally.accounts(&answers));
         let mut quality = self.paired.quality(outcomes);
@@ -244,6 +247,10 @@ impl<'q> RecordingQuestion<'q> {
         for (counted, accounted) in accounts.iter().flatten() {
             if accounted.events != accounted.read {
                 doubts.raise(DoubtKind::NotAccounted {
+                    noun: match counted.which {
+                        AccountedEvents::Own { noun, .. } => noun,
+                        _ => "event",
+                    },
                     of: counted.name,
                     events: accounted.read.abs_diff(accounted.events),
                     all: accounted.read,
@@ -254,7 +261,8 @@ impl<'q> RecordingQuestion<'q> {
         let mut names = Vec::new();
         let mut sum: Option<EventAccounting> = None;
         for (counted, one) in accounts.into_iter().flatten() {
-            if names.contains(&counted.name) {
+            let is_own = matches!(counted.which, AccountedEvents::Own { .. });
+            if is_own || names.contains(&counted.name) {
                 continue;
             }
             names.push(counted.name);
@@ -346,6 +354,11 @@ pub trait StudySink: Sink {
 
     /// Looks at what is found last: the study's walk has ended.
     fn ended(&mut self) {}
+
+    /// Returns whether the study got all events: where it did not, its analyses cannot account for them.
+    fn handed_on_all(&self) -> bool {
+        true
+    }
 }
 
 impl StudySink for Study {
@@ -386,10 +399,17 @@ impl EventBalance<'_> {
         };
         let of_host = answers.counted.iter().filter(|(machine, _)| *machine == 0);
         let account = |counted: &EventAccount| {
+            if let AccountedEvents::Own { count, .. } = counted.which {
+                return EventAccounting {
+                    events: counted.events,
+                    read: count,
+                };
+            }
             let is_of = |index: u32, kind: Kind| match &counted.which {
                 AccountedEvents::All => true,
                 AccountedEvents::Kinds(kinds) => kinds.contains(&kind),
                 AccountedEvents::Types(types) => types.contains(&index),
+                AccountedEvents::Own { .. } => false,
             };
             let all = read.iter().zip(0u32..);
             let all = all.filter(|((kind, _), index)| is_of(*index, *kind));

@@ -175,7 +175,7 @@ impl OpenRecording<'_> {
         Err(self.missing(format!(
             "holds no {} events{}, without which there are no {what} ({}); {otherwise}record them with '{record}'",
             wanted.names(" and "),
-            near.unwrap_or_default(),
+            words::on_one_line(&near.unwrap_or_default()),
             named(&events),
         )))
     }

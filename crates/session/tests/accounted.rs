@@ -9,6 +9,7 @@ use analysis::{
 use doubts::{Concerns, Doubts};
 use event::{Data, Event, EventType, Kind, Quality, Side};
 use model::{Span, TaskChanges};
+use paths::{InstanceFilter, Paths, all_builtin};
 use session::{Filters, GuestPairing, Session, SessionOptions};
 
 /// An analysis that drops one event on its way to another: of a kind the one with a number. [`Kind::Other`] stands for
@@ -167,6 +168,51 @@ fn one_event_that_an_analysis_drops_is_missed() {
     check("sched", &all, Kind::SchedSwitch, SchedLatencies::new);
     check("irqs", &all, Kind::Other, Irqs::new);
     check("virtqueues", &all, Kind::Other, || Virtqueues::new([]));
+    check("paths", &all, Kind::Other, || Paths::new(all_builtin()));
+}
+
+/// Instances are accounted for by themselves: what began is complete, dropped, not chosen, or was none.
+#[test]
+fn each_instance_of_a_path_ends_somehow() {
+    for (filters, any_left_out) in [
+        (Filters::default(), false),
+        (
+            Filters {
+                cpus: Some("0".parse().expect("a list of CPUs")),
+                ..Filters::default()
+            },
+            true,
+        ),
+    ] {
+        let options = SessionOptions {
+            filters,
+            ..SessionOptions::default()
+        };
+        let session = Session::open(options).expect("a session");
+        for file in [
+            "../../corpus/vmx/tiny-irqchip/trace.dat",
+            "../../corpus/x86/console-sick/perf.data.zst",
+        ] {
+            let input = session.input(Path::new(file)).expect("the corpus has it");
+            let recording = input.recording().expect("a recording");
+            let paired = GuestPairing::default();
+            let mut question = recording.question(&paired);
+            let mut paths = Paths::new(all_builtin());
+            if any_left_out {
+                paths.only(InstanceFilter {
+                    cpus: Some("0".parse().expect("a list of CPUs")),
+                    ..InstanceFilter::default()
+                });
+            }
+            let paths = question.add(paths);
+            let answered = question.walk();
+            assert!(!answered.quality.doubts.has("not-accounted"), "{file}");
+            let account = answered.take(paths).instance_account();
+            assert!(account.begun > 0, "{file}");
+            assert_eq!(account.begun, account.ended(), "{file}: {account:?}");
+            assert!(!any_left_out || account.left_out > 0, "{file}: {account:?}");
+        }
+    }
 }
 
 #[test]
@@ -179,4 +225,5 @@ fn behind_filters_as_well() {
     check("ioport", &cpu, Kind::KvmPio, || exits(ExitTable::Ioport));
     check("sched", &cpu, Kind::SchedSwitch, SchedLatencies::new);
     check("virtqueues", &cpu, Kind::Other, || Virtqueues::new([]));
+    check("paths", &cpu, Kind::Other, || Paths::new(all_builtin()));
 }

@@ -70,7 +70,7 @@ impl Ticket {
             counted - before.min(counted)
         });
         let events = self.traces.iter().map(|trace| trace.events_read);
-        let all: u64 = lines.chain(events).sum();
+        let all: u64 = lines.chain(events).fold(0, u64::saturating_add);
         all.saturating_sub(self.lines_of_no_fact)
     }
 
@@ -78,7 +78,10 @@ impl Ticket {
     /// those outside.
     pub fn lines_unread(&self) -> UnreadLines {
         let events = self.traces.iter().map(|trace| trace.events_unread);
-        let lines = self.unread.lines.saturating_add(events.sum());
+        let lines = self
+            .unread
+            .lines
+            .saturating_add(events.fold(0, u64::saturating_add));
         let in_trace = self.traces.iter().filter(|trace| trace.events_unread > 0);
         let first = in_trace
             .map(|trace| trace.first_line)

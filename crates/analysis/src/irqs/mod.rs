@@ -93,7 +93,11 @@ impl IrqsReport {
         let mut more = Vec::new();
         let tids = guests.tids().iter().copied();
         let tids: BTreeSet<i32> = tids.filter(|tid| !walked.left_out.has(*tid)).collect();
-        self.outside = Some(tids.iter().map(|tid| guests.outside(*tid)).sum());
+        self.outside = Some(
+            tids.iter()
+                .map(|tid| guests.outside(*tid))
+                .fold(0, u64::saturating_add),
+        );
         for row in self.rows.iter_mut().filter(|row| tids.contains(&row.tid)) {
             row.guest = Some(IrqGuest::default());
         }
@@ -401,7 +405,7 @@ impl Irqs {
         IrqsReport {
             of_host: rows.len(),
             rows,
-            unresolved: unresolved.values().sum::<u64>() + not_placed,
+            unresolved: unresolved.values().copied().fold(0u64, u64::saturating_add) + not_placed,
             beyond: self.beyond,
             recorded: self.accepts || self.injections || self.pending,
             unplaced: None,

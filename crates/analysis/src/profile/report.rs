@@ -361,7 +361,11 @@ impl Profile {
         let shown = self.shown_event();
         let shown = shown.and_then(|shown| self.events.get(index_of(shown)));
         let samples = shown.map_or_else(Weight::default, |(_, _, sum)| *sum);
-        let all: u64 = self.events.iter().map(|(_, _, sum)| sum.samples).sum();
+        let all: u64 = self
+            .events
+            .iter()
+            .map(|(_, _, sum)| sum.samples)
+            .fold(0, u64::saturating_add);
         ProfileReport {
             of: self.options.of,
             unit: self.unit(machine),

@@ -237,8 +237,14 @@ fn others_of(
         list.push(OtherTask {
             tid: None,
             comm: None,
-            count: rest.iter().map(|other| other.count).sum(),
-            ns: rest.iter().map(|other| other.ns).sum(),
+            count: rest
+                .iter()
+                .map(|other| other.count)
+                .fold(0, u64::saturating_add),
+            ns: rest
+                .iter()
+                .map(|other| other.ns)
+                .fold(0, u64::saturating_add),
         });
     }
     list
@@ -435,8 +441,16 @@ impl SchedLatencies {
             doubts.raise(DoubtKind::NoMigrations);
         }
         let chain = Turns {
-            all: self.cpus.iter().map(|cpu| cpu.switches).sum(),
-            missed: self.cpus.iter().map(|cpu| cpu.unseen).sum(),
+            all: self
+                .cpus
+                .iter()
+                .map(|cpu| cpu.switches)
+                .fold(0, u64::saturating_add),
+            missed: self
+                .cpus
+                .iter()
+                .map(|cpu| cpu.unseen)
+                .fold(0, u64::saturating_add),
             of: self.cpus.iter().filter(|cpu| cpu.switches > 0).count() as u64,
         };
         // perf record -p has the switches away from its threads, and to them only those away from another of them.

@@ -26,7 +26,8 @@ static DOCUMENTS: LazyLock<Vec<Value>> = LazyLock::new(|| {
 pub(super) fn write(draw: &mut Draw) -> Vec<u8> {
     let mut document = draw.of(&DOCUMENTS);
     let rate = draw.of(&[200, 40, 8]);
-    change(&mut document, rate, draw);
+    // What is repeated within what is repeated would have no bound.
+    change(&mut document, rate, &mut 50_000, draw);
     let text = document.to_string();
     let mut text = match draw.below(8) {
         // A number that JSON has and no type holds.
@@ -53,23 +54,39 @@ pub(super) fn write(draw: &mut Draw) -> Vec<u8> {
     text
 }
 
-fn change(value: &mut Value, rate: usize, draw: &mut Draw) {
+/// Returns how many values a value is made of.
+fn size(value: &Value) -> usize {
+    1 + match value {
+        Value::Array(items) => items.iter().map(size).sum(),
+        Value::Object(members) => members.values().map(size).sum::<usize>(),
+        _ => 0,
+    }
+}
+
+fn change(value: &mut Value, rate: usize, room: &mut usize, draw: &mut Draw) {
     if draw.once_in(rate) {
         *value = odd(draw);
         return;
     }
     match value {
         Value::Array(items) => {
-            items.iter_mut().for_each(|item| change(item, rate, draw));
+            for item in items.iter_mut() {
+                change(item, rate, room, draw);
+            }
             if let Some(first) = items.first().cloned()
                 && draw.once_in(rate)
             {
-                items.extend(vec![first; draw.of(&[1, 30, 3000])]);
+                let each = size(&first);
+                let more = draw.of(&[1, 30, 3000]).min(*room / each);
+                *room -= more * each;
+                items.extend(vec![first; more]);
             }
         }
-        Value::Object(members) => members
-            .values_mut()
-            .for_each(|member| change(member, rate, draw)),
+        Value::Object(members) => {
+            for member in members.values_mut() {
+                change(member, rate, room, draw);
+            }
+        }
         _ => {}
     }
 }

@@ -146,7 +146,7 @@ impl ComparedGuestRow<'_> {
         let stats = [0, 1].map(|side| self.stats(side));
         let all = || self.sides.iter().flatten().flatten();
         let waiting = all().any(|row| row.waiting);
-        let few = stats[0].count() + stats[1].count();
+        let few = stats[0].count().saturating_add(stats[1].count());
         let chance = |sum: fn(&Stats) -> (f64, f64), amount: fn(&Amount) -> u64| {
             if few < RowPieces::FEW {
                 return 1.0;

@@ -95,7 +95,13 @@ impl MarkdownSummary<'_> {
             .collect();
         line("machine", (!machine.is_empty()).then(|| machine.join(", ")));
         let span = self.picture.span_ns.map(duration::human);
-        let events: u64 = self.picture.info.events.iter().map(|kind| kind.count).sum();
+        let events: u64 = self
+            .picture
+            .info
+            .events
+            .iter()
+            .map(|kind| kind.count)
+            .fold(0, u64::saturating_add);
         let events = plural(events, "event");
         line(
             "length",

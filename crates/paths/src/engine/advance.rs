@@ -351,6 +351,7 @@ impl Paths {
         live.reach(reached, held);
         live.seq = self.seq;
         live.late = false;
+        self.instances.begun += u64::from(this.counts && !live.counted);
         live.counted |= this.counts;
         for (role, by) in &this.recall {
             if live.role(*role).is_none()

@@ -7,9 +7,25 @@ use super::bind::BoundEnd;
 use super::instance::{LiveInstance, memory_key};
 use super::plan::EndKind;
 use super::{EventContext, MAX_REMEMBERED, Paths};
-use crate::tally::DropReason;
+use crate::tally::{DropReason, InstanceAccount};
 
 impl Paths {
+    /// Returns what became of the instances so far.
+    pub fn instance_account(&self) -> InstanceAccount {
+        self.instances
+    }
+
+    /// Returns which types of the host's events are wanted, and how many of those there were.
+    pub fn host_events(&self) -> (&[u32], u64) {
+        (&self.host_types, self.host_events)
+    }
+
+    /// Counts an event of a type that is wanted.
+    #[inline]
+    pub fn count_host_event(&mut self) {
+        self.host_events += 1;
+    }
+
     /// An event by which instances of its thread end.
     pub(super) fn cancel(
         &mut self,
@@ -65,12 +81,16 @@ impl Paths {
         self.unregister(at);
         self.vacate(at);
         let live = &self.live[index_of(at)];
-        if let Some(why) = why
-            && live.counted
-            && self.is_wanted(live)
-        {
-            let path = self.index.chains[index_of(live.chain)].0;
-            self.tallies[index_of(path)].dropped(why);
+        if live.counted {
+            match why.filter(|_| self.is_wanted(live)) {
+                Some(why) => {
+                    let path = self.index.chains[index_of(live.chain)].0;
+                    self.tallies[index_of(path)].dropped(why);
+                    self.instances.dropped += 1;
+                }
+                None if why.is_some() => self.instances.left_out += 1,
+                None => self.instances.none += 1,
+            }
         }
         self.release(at);
     }
@@ -113,8 +133,12 @@ impl Paths {
         self.vacate(at);
         if self.live[index_of(at)].counted {
             self.remember(at);
-            if self.is_wanted(&self.live[index_of(at)]) {
-                self.keep(at);
+            match self.is_wanted(&self.live[index_of(at)]) {
+                true => {
+                    self.keep(at);
+                    self.instances.complete += 1;
+                }
+                false => self.instances.left_out += 1,
             }
         }
         self.release(at);

@@ -37,7 +37,7 @@ use crate::lang::{
     ComparisonOperand, ComparisonOperator, EventAttribute, EventCondition, PathDefinition,
 };
 use crate::shared_interrupts::SharedInterrupts;
-use crate::tally::PathTally;
+use crate::tally::{InstanceAccount, PathTally};
 use crate::tasks::{self, InterruptSource, PathTasks};
 
 use bind::{EventBinding, EventEffect, InterruptEvent};
@@ -138,6 +138,10 @@ pub struct Paths {
     /// Instances that watch what goes on around them.
     watchers: WatcherTable,
     tallies: Vec<PathTally>,
+    instances: InstanceAccount,
+    /// Types of the host's events that are wanted, and how many of those there were.
+    host_types: Vec<u32>,
+    host_events: u64,
     isa: Option<Isa>,
     only: InstanceFilter,
     listing: bool,
@@ -216,6 +220,9 @@ impl Paths {
             memory: FxHashMap::default(),
             watchers: WatcherTable::default(),
             tallies,
+            instances: InstanceAccount::default(),
+            host_types: Vec::new(),
+            host_events: 0,
             isa: None,
             only: InstanceFilter::default(),
             listing: false,
@@ -359,6 +366,9 @@ impl Paths {
         // What is recorded need not happen: with APICv nothing is ever injected. But it says what is not to be guessed.
         if ty.recorded && ty.format.is_some() {
             self.disable(&binding);
+        }
+        if wanted && ty.machine == 0 {
+            self.host_types.push(ty.index);
         }
         let at = index_of(ty.index);
         if self.bindings.len() <= at {

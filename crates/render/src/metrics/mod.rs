@@ -249,7 +249,12 @@ fn threads(out: &mut String, named: &NamedCounts) {
 
 fn histogram(out: &mut String, name: &str, labels: &str, durations: &DurationBuckets) {
     for bucket in BUCKETS.step_by(2) {
-        let within: u64 = durations.buckets.iter().take(bucket + 1).sum();
+        let within: u64 = durations
+            .buckets
+            .iter()
+            .take(bucket + 1)
+            .copied()
+            .fold(0, u64::saturating_add);
         let end = seconds(1 << bucket);
         let _ = writeln!(out, "{name}_bucket{{{labels},le=\"{end}\"}} {within}");
     }

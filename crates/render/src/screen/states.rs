@@ -46,7 +46,10 @@ pub(crate) fn spent(input: &ScreenInput<'_>) -> Option<String> {
         .map(|(part, state, _)| (share::tenths(*part), spent_on(state)))
         .collect();
     let (first, others) = parts.split_first()?;
-    let count: u64 = rows.iter().map(|row| u64::from(row.others.max(1))).sum();
+    let count: u64 = rows
+        .iter()
+        .map(|row| u64::from(row.others.max(1)))
+        .fold(0, u64::saturating_add);
     let mut who = words::plural(count, "vCPU");
     let vms = input.picture.info.vms.len();
     if vms > 1 {

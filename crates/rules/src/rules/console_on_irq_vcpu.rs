@@ -155,7 +155,10 @@ fn look(case: &Case<'_>) -> Verdict {
     let sums = rows.iter().map(|row| {
         let uart = row.user.iter().filter(|cause| of_uart(cause));
         let (count, ns) = uart.fold((0u64, 0u64), |sum, cause| {
-            (sum.0 + cause.count, sum.1 + cause.ns)
+            (
+                sum.0.saturating_add(cause.count),
+                sum.1.saturating_add(cause.ns),
+            )
         });
         Prints { row, count, ns }
     });
@@ -192,7 +195,9 @@ fn look(case: &Case<'_>) -> Verdict {
     let its = irqs.stages.iter().filter(|stage| {
         stage.chain.as_deref() == Some("ITS") && stage.name.starts_with("vCPU woken →")
     });
-    let its: u64 = its.map(|stage| stage.stats.count()).sum();
+    let its: u64 = its
+        .map(|stage| stage.stats.count())
+        .fold(0, u64::saturating_add);
     let met: Vec<DelayedInterrupts<'_>> = prints
         .iter()
         .map(|one| DelayedInterrupts::of(one, irqs))
@@ -204,7 +209,9 @@ fn look(case: &Case<'_>) -> Verdict {
     }
     let dropped = irqs.dropped.iter();
     let unresolved = dropped.filter(|(why, _)| *why == DropReason::Unresolved);
-    let unresolved: u64 = unresolved.map(|(_, count)| *count).sum();
+    let unresolved: u64 = unresolved
+        .map(|(_, count)| *count)
+        .fold(0, u64::saturating_add);
     // It prints, and no device interrupts it meanwhile; if it is known whom devices interrupt.
     match unresolved.saturating_mul(10) > irqs.count || its.saturating_mul(2) > irqs.count {
         true => unknown(),

@@ -137,8 +137,15 @@ impl<'a> Kworkers<'a> {
             .collect();
         rows.sort_by_key(|row| std::cmp::Reverse(row.delays.count()));
         Kworkers {
-            switches: rows.iter().map(|row| row.delays.count()).sum(),
-            all: sched.rows.iter().map(|row| row.delays.count()).sum(),
+            switches: rows
+                .iter()
+                .map(|row| row.delays.count())
+                .fold(0, u64::saturating_add),
+            all: sched
+                .rows
+                .iter()
+                .map(|row| row.delays.count())
+                .fold(0, u64::saturating_add),
             ran_ns: rows
                 .iter()
                 .map(|row| ran_ns(row))
@@ -152,7 +159,7 @@ impl<'a> Kworkers<'a> {
     fn are_many(&self, case: &Case<'_>) -> bool {
         let per_second = self.switches as f64 / case.seconds();
         self.switches >= 1000
-            && self.switches * 5 >= self.all
+            && self.switches >= self.all.div_ceil(5)
             && (case.printed() || per_second >= 500.0)
     }
 }
@@ -411,7 +418,11 @@ fn by_switches(case: &Case<'_>) -> Verdict {
 /// Whether kworkers that run none of the governors' functions are known to do something else.
 fn do_something_else(case: &Case<'_>, sched: &SchedReport) -> bool {
     let functions_known = sched.work.iter().any(|work| work.stats.count() > 0);
-    let stacks: u64 = sched.work.iter().map(|work| work.stacks).sum();
+    let stacks: u64 = sched
+        .work
+        .iter()
+        .map(|work| work.stacks)
+        .fold(0, u64::saturating_add);
     // Interrupts that kworkers inject are another matter.
     let injects = case.picture.path("irqfd").is_some_and(|path| {
         path.stages
@@ -440,7 +451,7 @@ fn woken_by_vmms(case: &Case<'_>, sched: &SchedReport) -> bool {
     let wakers: Vec<&OtherTask> = others.collect();
     let count = |pick: &dyn Fn(&OtherTask) -> bool| -> u64 {
         let picked = wakers.iter().filter(|waker| pick(waker));
-        picked.map(|waker| waker.count).sum()
+        picked.map(|waker| waker.count).fold(0, u64::saturating_add)
     };
     count(&of_vmm) * 2 > count(&|_| true)
 }

@@ -118,7 +118,10 @@ struct DeviceAccesses<'a> {
 
 impl<'a> DeviceAccesses<'a> {
     fn of(device: EmulatedDevice, rows: Vec<&'a ExitRow>) -> DeviceAccesses<'a> {
-        let count = rows.iter().map(|row| row.stats.count()).sum();
+        let count = rows
+            .iter()
+            .map(|row| row.stats.count())
+            .fold(0, u64::saturating_add);
         let ns = rows.iter().map(|row| row.stats.total());
         DeviceAccesses {
             device,

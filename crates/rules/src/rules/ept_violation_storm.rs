@@ -179,7 +179,8 @@ fn look(case: &Case<'_>) -> Verdict {
 fn stuck(case: &Case<'_>) -> u64 {
     let rows = case.picture.progress.rows.iter();
     let runs = rows.map(|row| row.same_fault.count);
-    runs.filter(|count| *count >= SAME).sum()
+    runs.filter(|count| *count >= SAME)
+        .fold(0, u64::saturating_add)
 }
 
 fn say(case: &Case<'_>, names: &[&str], faults: &ViolationCounts) -> Finding {
@@ -247,7 +248,7 @@ fn of_events(case: &Case<'_>, names: &[&str]) -> Result<ViolationCounts, &'stati
     let recorded = case.picture.faults.unwrap_or_default();
     let sum = |parts: &[ExitSum]| {
         parts.iter().fold(RowSum::default(), |sum, part| RowSum {
-            count: sum.count + part.count,
+            count: sum.count.saturating_add(part.count),
             ns: sum.ns.saturating_add(part.ns),
         })
     };

@@ -235,7 +235,9 @@ fn saved(report: &VcpusReport, polled: &PollTimes) -> String {
 /// the polls succeeded, which the shortest of halts would have.
 fn doubtful(case: &Case<'_>) -> bool {
     let rows = case.picture.vcpus.iter().flat_map(|report| &report.rows);
-    let hits: u64 = rows.map(|row| row.polls.succeeded).sum();
+    let hits: u64 = rows
+        .map(|row| row.polls.succeeded)
+        .fold(0, u64::saturating_add);
     let modules = case.host().map(|host| &host.modules);
     let set = modules.and_then(|modules| modules.get("kvm")?.get("halt_poll_ns"));
     match set.and_then(|ns| ns.parse::<u64>().ok()) {
@@ -287,7 +289,9 @@ impl PollSamples {
         let worst = vcpus.iter().map(|thread| {
             let both = host.iter().chain(&guest).filter(|(one, _)| one == thread);
             let part = SampleShare {
-                of: both.map(|(_, weight)| weight.samples).sum(),
+                of: both
+                    .map(|(_, weight)| weight.samples)
+                    .fold(0, u64::saturating_add),
                 all: thread.all.samples,
             };
             (thread.comm.clone(), thread.tid, part)
@@ -303,7 +307,7 @@ impl PollSamples {
 
     fn part(&self) -> SampleShare {
         SampleShare {
-            of: self.host.samples + self.guest.samples,
+            of: self.host.samples.saturating_add(self.guest.samples),
             all: self.all.samples,
         }
     }

@@ -307,8 +307,12 @@ fn stages(case: &Case<'_>, finding: Finding, halted: u64) -> Finding {
 /// What polling does already.
 fn polling(case: &Case<'_>, finding: Finding) -> Finding {
     let rows = || case.picture.vcpus.iter().flat_map(|report| &report.rows);
-    let hits: u64 = rows().map(|row| row.polls.succeeded).sum();
-    let misses: u64 = rows().map(|row| row.polls.failed).sum();
+    let hits: u64 = rows()
+        .map(|row| row.polls.succeeded)
+        .fold(0, u64::saturating_add);
+    let misses: u64 = rows()
+        .map(|row| row.polls.failed)
+        .fold(0, u64::saturating_add);
     let mut finding = finding;
     if hits + misses > 0 {
         finding = finding.evidence(says!(

@@ -141,7 +141,10 @@ fn look(case: &Case<'_>) -> Verdict {
                 .to_owned(),
         );
     }
-    let count: u64 = ticking.iter().map(|one| one.exits).sum();
+    let count: u64 = ticking
+        .iter()
+        .map(|one| one.exits)
+        .fold(0, u64::saturating_add);
     if ticking.is_empty() || count < LEAST {
         return Verdict::Clear;
     }
@@ -161,7 +164,10 @@ fn cost_ns(case: &Case<'_>, count: u64) -> u64 {
 fn say(case: &Case<'_>, isolated: &CpuSet, ticking: &[Ticking], count: u64) -> Finding {
     let seconds = case.seconds();
     let cost_ns = cost_ns(case, count);
-    let timer: u64 = ticking.iter().map(|one| one.timer).sum();
+    let timer: u64 = ticking
+        .iter()
+        .map(|one| one.timer)
+        .fold(0, u64::saturating_add);
     let confidence = if timer > 0 { 0.9 } else { 0.7 };
     let mut finding = Finding::new(&RULE, confidence)
         .cost(case.vcpu_cost(cost_ns))

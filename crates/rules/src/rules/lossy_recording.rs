@@ -89,7 +89,7 @@ fn look(case: &Case<'_>) -> Verdict {
         .events
         .iter()
         .map(|event| event.count)
-        .sum();
+        .fold(0, u64::saturating_add);
     let all = kept.saturating_add(quality.lost_events);
     let mut finding = Finding::new(&RULE, 0.99).rests_on(RestsOn::Counts);
     if !quality.truncated {

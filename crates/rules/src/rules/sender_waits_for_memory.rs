@@ -129,7 +129,7 @@ fn starved(sleeps: &[SleepRow]) -> u64 {
         .iter()
         .filter(|row| row.has("sk_wait_data") && row.stats.count() >= 10)
         .map(|row| row.stats.count())
-        .sum()
+        .fold(0, u64::saturating_add)
 }
 
 fn look(case: &Case<'_>) -> Verdict {
@@ -145,7 +145,10 @@ fn look(case: &Case<'_>) -> Verdict {
     };
     // Senders sleep at the same time: what all of them slept is no part of the recorded time.
     let cost = case.span_cost(worst.ns);
-    let count: u64 = senders.iter().map(|sender| sender.count).sum();
+    let count: u64 = senders
+        .iter()
+        .map(|sender| sender.count)
+        .fold(0, u64::saturating_add);
     if count < 50 || cost.share < ASLEEP {
         return Verdict::Clear;
     }
@@ -210,7 +213,7 @@ fn slept(case: &Case<'_>, sender: &Sender<'_>) -> Evidence {
     let ran = rows
         .filter(|row| row.tid == sender.tid)
         .map(|row| row.runtime_ns.max(row.on_cpu_ns))
-        .sum::<u64>();
+        .fold(0u64, u64::saturating_add);
     says!(
         "{task} slept {count} times under {function}, {time} in all until it was woken, and ran for {ran}.",
         task = ThreadMention::named(sender.comm, sender.tid),

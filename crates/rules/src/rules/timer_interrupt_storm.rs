@@ -173,7 +173,9 @@ fn look(case: &Case<'_>) -> Verdict {
         return guests_timer(case, timers, &guests);
     }
     let hosts: Vec<&TimerRow> = rows()
-        .filter(|row| often(row, row.host_timer.count) && row.host_timer.count * 2 >= row.exits)
+        .filter(|row| {
+            often(row, row.host_timer.count) && row.host_timer.count >= row.exits.div_ceil(2)
+        })
         .collect();
     if !hosts.is_empty() {
         return hosts_timer(case, &hosts);
@@ -185,14 +187,15 @@ fn look(case: &Case<'_>) -> Verdict {
             let expiries = row.set.saturating_sub(row.halts.saturating_mul(2)) / 2;
             row.evidence == TimerEvidence::Nothing
                 && often(row, expiries)
-                && row.timer_exits * 2 >= row.exits
+                && row.timer_exits >= row.exits.div_ceil(2)
         })
         .collect();
     let recorded = timers.vectors || timers.lines;
     if !unnamed.is_empty() && !recorded {
         return guests_timer(case, timers, &unnamed);
     }
-    let possible = rows().any(|row| often(row, row.possible) && row.possible * 2 >= row.exits);
+    let possible =
+        rows().any(|row| often(row, row.possible) && row.possible >= row.exits.div_ceil(2));
     let arm64 = case.picture.isa == Some(Isa::Arm64);
     let records = if arm64 {
         timers.lines

@@ -343,14 +343,14 @@ fn of_reads(rows: &[&ExitRow]) -> u64 {
         let rows = rows.iter().filter(|row| row.write == write);
         rows.filter(|row| row.address.is_some_and(of) || (row.address.is_none() && !write))
             .map(|row| row.stats.count())
-            .sum()
+            .fold(0, u64::saturating_add)
     };
     let reads = count(false, &|_| true);
     let choosing = CHOOSE.iter().map(|(index, data)| {
         let read = count(false, &|port| data.contains(&port));
         count(true, &|port| port == *index).min(read)
     });
-    reads + choosing.sum::<u64>()
+    reads + choosing.fold(0u64, u64::saturating_add)
 }
 
 /// Chooses the remedies for the guest's operating system.

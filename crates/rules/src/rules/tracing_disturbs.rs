@@ -121,7 +121,7 @@ fn look(case: &Case<'_>) -> Verdict {
     }
     let span = case.picture.span_ns.unwrap_or(0);
     let events = case.picture.info.events.iter();
-    let all: u64 = events.map(|event| event.count).sum();
+    let all: u64 = events.map(|event| event.count).fold(0, u64::saturating_add);
     if span < LEAST_NS {
         return Verdict::Unknown(format!(
             "{all} events in {} are too few to measure what recording costs: record for longer.",
@@ -318,8 +318,11 @@ impl CpuEventCost {
             .events
             .iter()
             .filter(|event| event.name.starts_with("probe") || event.name.contains("kprobes:"));
-        let probes: u64 = probes.map(|event| event.count).sum();
-        let least = (all.saturating_sub(probes) * EVENT_NS).saturating_add(probes * PROBE_NS);
+        let probes: u64 = probes.map(|event| event.count).fold(0, u64::saturating_add);
+        let least = all
+            .saturating_sub(probes)
+            .saturating_mul(EVENT_NS)
+            .saturating_add(probes.saturating_mul(PROBE_NS));
         let least = (least / all.max(1)).min(each_ns);
         let share = |each: u64| (busiest.events.saturating_mul(each) as f64 / span as f64).min(1.0);
         Some(CpuEventCost {
@@ -367,7 +370,7 @@ impl CpuEventCost {
             .events
             .iter()
             .map(|event| event.count)
-            .sum();
+            .fold(0, u64::saturating_add);
         for event in case.picture.info.events.iter().take(3) {
             finding = finding.evidence(says!(
                 "{event}: {events} events ({share}).",

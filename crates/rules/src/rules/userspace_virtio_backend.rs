@@ -435,7 +435,9 @@ fn storage(worst: &DeviceQueue<'_>, mut finding: Finding) -> Finding {
 /// Where probes show that the work is a network's, the disk's remedy is none.
 fn network(case: &Case<'_>, worst: &DeviceQueue<'_>, finding: Finding) -> Finding {
     let net = ["tun_get_user", "tun_sendmsg", "tun_net_xmit", "handle_tx"].iter();
-    let packets: u64 = net.map(|name| case.picture.events_about(name)).sum();
+    let packets: u64 = net
+        .map(|name| case.picture.events_about(name))
+        .fold(0, u64::saturating_add);
     if packets == 0 || worst.worked == 0 {
         return finding;
     }

@@ -138,7 +138,11 @@ fn costly<'a>(case: &Case<'a>) -> Vec<(&'a MovesRow, u64)> {
 }
 
 fn say(case: &Case<'_>, moves: &MoveCounts<'_>) -> Finding {
-    let count: u64 = moves.rows.iter().map(|row| row.migrations).sum();
+    let count: u64 = moves
+        .rows
+        .iter()
+        .map(|row| row.migrations)
+        .fold(0, u64::saturating_add);
     let rate = moves.rate;
     let confidence = if moves.cost_ns > 0 { 0.9 } else { 0.7 };
     let mut finding = Finding::new(&RULE, confidence).title(format!(

@@ -296,7 +296,7 @@ fn recorder(case: &Case<'_>, finding: Finding) -> Finding {
         let crowds = case.picture.waits.crowds.iter();
         crowds.filter(|crowd| is_recorder(crowd))
     };
-    let ns: u64 = crowds().map(|crowd| crowd.ns).sum();
+    let ns: u64 = crowds().map(|crowd| crowd.ns).fold(0, u64::saturating_add);
     if ns == 0 {
         return finding;
     }

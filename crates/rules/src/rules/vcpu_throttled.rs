@@ -123,7 +123,7 @@ fn taken_by_idle_ns(case: &Case<'_>) -> u64 {
 
 fn idle_times(row: &VcpuRow) -> u64 {
     let idle = row.behind.iter().filter(|holder| holder.tid == Some(0));
-    idle.map(|holder| holder.count).sum()
+    idle.map(|holder| holder.count).fold(0, u64::saturating_add)
 }
 
 /// Returns whether vCPUs seem to be throttled.
@@ -143,7 +143,11 @@ fn look(case: &Case<'_>) -> Verdict {
     let ns = report.rows.iter().map(idle_ns).fold(0, u64::saturating_add);
     let long = report.rows.iter().map(|row| row.waits.max()).max();
     let observed = case.picture.observed_ns();
-    let times: u64 = report.rows.iter().map(idle_times).sum();
+    let times: u64 = report
+        .rows
+        .iter()
+        .map(idle_times)
+        .fold(0, u64::saturating_add);
     let often = ns as f64 >= observed as f64 * SHARE && ns >= times.saturating_mul(EACH_NS);
     let taken = taken_by_idle_ns(case);
     let often = often && taken as f64 >= ns as f64 * TAKEN;

@@ -279,7 +279,7 @@ impl VcpuHandlers {
         self.settle(false);
         self.forget();
         let behind = self.fresh.drain().map(|(_, run)| run.runs);
-        self.outside += behind.sum::<u64>();
+        self.outside += behind.fold(0u64, u64::saturating_add);
     }
 
     pub(super) fn leaves(&mut self, time: u64) {

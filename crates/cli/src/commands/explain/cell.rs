@@ -312,7 +312,10 @@ pub(super) fn paths(recording: &OpenRecording<'_>, cell: CellName<'_>) -> Result
     });
     let counted = shared.get().report(answers.walked().machine, &|_| None);
     recording.require_choice(counted.iter().any(|report| report.count > 0))?;
-    let count: u64 = counted.iter().map(|report| report.count).sum();
+    let count: u64 = counted
+        .iter()
+        .map(|report| report.count)
+        .fold(0, u64::saturating_add);
     let without_events = count.saturating_sub(parts.sum.count);
     choose(&mut parts, column);
     Ok(FoundCell {
@@ -393,7 +396,10 @@ pub(super) fn vcpus(recording: &OpenRecording<'_>, cell: CellName<'_>) -> Result
         State::User => vec![state, State::UserBlocked],
         _ => vec![state],
     };
-    let counted = states.iter().map(|one| row.times.get(*one)).sum::<u64>();
+    let counted = states
+        .iter()
+        .map(|one| row.times.get(*one))
+        .fold(0u64, u64::saturating_add);
     let seen = answers.walked().machine.seen();
     let mut question = recording.question(&paired);
     let shared = question.share(StateSpans::new(recording.window(), tid, states, seen));

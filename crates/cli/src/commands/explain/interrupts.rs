@@ -137,7 +137,10 @@ pub(super) fn irqs(recording: &OpenRecording<'_>, cell: CellName<'_>) -> Result<
         }
     });
     let (single, rule) = event_of(asked, wanted);
-    let in_rows: u64 = rows.iter().filter_map(|row| amount(row, asked)).sum();
+    let in_rows: u64 = rows
+        .iter()
+        .filter_map(|row| amount(row, asked))
+        .fold(0, u64::saturating_add);
     Ok(FoundCell {
         row: match first.gic {
             Some(gic) => format!("INTID {}", gic.intid),

@@ -234,7 +234,12 @@ impl StoredRecording<'_> {
             "stored {}: host {host}, day {}, run {run}, {}, {}\n",
             self.path.display(),
             day.day,
-            words::plural(rows.iter().map(|(_, rows)| rows).sum::<u64>(), "row"),
+            words::plural(
+                rows.iter()
+                    .map(|(_, rows)| *rows)
+                    .fold(0u64, u64::saturating_add),
+                "row"
+            ),
             match (quality.lost_events, quality.truncated) {
                 (0, false) => doubts,
                 (lost, false) => format!("{lost} events lost, {doubts}"),

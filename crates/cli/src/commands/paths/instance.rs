@@ -127,6 +127,10 @@ impl StudySink for InstanceSearch {
             self.take();
         }
     }
+
+    fn handed_on_all(&self) -> bool {
+        self.found.is_none()
+    }
 }
 
 impl Sink for InstanceSearch {
