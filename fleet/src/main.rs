@@ -11,6 +11,8 @@ end, is named and left out, where an engine would stop at it. SQL is read-only (
 
 mod engine;
 mod fleet;
+#[cfg(test)]
+mod made_numbers;
 mod output;
 mod request;
 mod statistics;

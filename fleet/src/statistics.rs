@@ -13,6 +13,8 @@ pub(crate) const FALSE_SHARE: f64 = 0.01;
 pub(crate) const LEAST_EFFECT: f64 = 1.5;
 /// Hosts that a group has at least before it says what is usual.
 pub(crate) const LEAST_PEERS: usize = 8;
+/// Values of days before that a group has at least before it is held against them alone.
+const LEAST_PAST: usize = 100;
 /// The median absolute deviation of a normal distribution, as a standard deviation.
 const MAD_OF_NORMAL: f64 = 1.4826;
 /// As many normal values would give a standard deviation as exact as this share of them gives (Rousseeuw and Croux,
@@ -199,8 +201,9 @@ pub(crate) struct Outstanding {
 }
 
 /// Returns the values that stand out among their peers, each group being one metric of one group of peers. Groups that
-/// are too small say nothing.
-pub(crate) fn outstanding(groups: &[Vec<TestedValue>]) -> Vec<Outstanding> {
+/// are too small say nothing. `past` has for each group what such values were where nothing was asked, about their
+/// middle: where there are enough of them, they are what the group is held against, and elsewhere all groups' values.
+pub(crate) fn outstanding(groups: &[Vec<TestedValue>], past: &[Vec<f64>]) -> Vec<Outstanding> {
     let logs: Vec<Vec<f64>> = groups
         .iter()
         .map(|group| match group.len() >= LEAST_PEERS {
@@ -208,7 +211,17 @@ pub(crate) fn outstanding(groups: &[Vec<TestedValue>]) -> Vec<Outstanding> {
             false => Vec::new(),
         })
         .collect();
-    let scales = shrunk_scales(&logs);
+    let mut scales = shrunk_scales(&logs);
+    let mut own: Vec<Option<NullDistribution>> = vec![None; groups.len()];
+    for ((past, scale), own) in past.iter().zip(&mut scales).zip(&mut own) {
+        let enough = past.len() >= LEAST_PAST && scale.is_some();
+        if let Some(of_past) = spread(past).filter(|of_past| enough && *of_past > 0.0) {
+            // Of many values it is exact, and a group of today that is alike by chance is not believed.
+            let scores: Vec<f64> = past.iter().map(|log| log / of_past).collect();
+            *own = NullDistribution::of(&scores);
+            *scale = own.map_or(*scale, |_| Some(of_past));
+        }
+    }
     let mut tested: Vec<(Outstanding, f64)> = Vec::new();
     for (number, group) in groups.iter().enumerate() {
         let middle = logs.get(number).and_then(|logs| median(logs));
@@ -233,7 +246,12 @@ pub(crate) fn outstanding(groups: &[Vec<TestedValue>]) -> Vec<Outstanding> {
     };
     for (one, score) in &mut tested {
         let hosts = groups.get(one.group).map_or(0, Vec::len);
-        one.p_value = null.p_value(*score, hosts);
+        let of_group = own.get(one.group).copied().flatten();
+        let values = match of_group {
+            Some(_) => past.get(one.group).map_or(hosts, Vec::len),
+            None => hosts,
+        };
+        one.p_value = of_group.unwrap_or(null).p_value(*score, values);
     }
     let p_values: Vec<f64> = tested.iter().map(|(one, _)| one.p_value).collect();
     let alarms = alarms(&p_values);
@@ -249,25 +267,7 @@ pub(crate) fn outstanding(groups: &[Vec<TestedValue>]) -> Vec<Outstanding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Numbers that are the same in every run: SplitMix64 (Steele, Lea and Flood, 2014).
-    struct MadeNumbers(u64);
-
-    impl MadeNumbers {
-        fn uniform(&mut self) -> f64 {
-            self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let mut mixed = self.0;
-            mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            mixed ^= mixed >> 31;
-            ((mixed >> 11) as f64 + 0.5) / (1u64 << 53) as f64
-        }
-
-        fn student(&mut self, freedom: f64) -> f64 {
-            let student = StudentsT::new(0.0, 1.0, freedom).expect("a distribution");
-            student.inverse_cdf(self.uniform())
-        }
-    }
+    use crate::made_numbers::MadeNumbers;
 
     /// A fleet of so many hosts with 20 metrics, whose tails are heavy; some values are planted.
     fn fleet(
@@ -304,7 +304,7 @@ mod tests {
             for number in 0..60 {
                 let hosts = [12, 40, 100][number % 3];
                 let freedom = [4.0, 100.0][number % 2];
-                let found = outstanding(&fleet(&mut numbers, hosts, freedom, &[], 1.0));
+                let found = outstanding(&fleet(&mut numbers, hosts, freedom, &[], 1.0), &[]);
                 alarms.extend(
                     found
                         .iter()
@@ -325,7 +325,7 @@ mod tests {
         let planted = [(0, 3), (7, 11), (19, 29)];
         let mut wrong = 0;
         for _ in 0..10 {
-            let found = outstanding(&fleet(&mut numbers, 100, 100.0, &planted, 6.0));
+            let found = outstanding(&fleet(&mut numbers, 100, 100.0, &planted, 6.0), &[]);
             for place in planted {
                 let one = found.iter().find(|one| (one.group, one.host) == place);
                 let ratio = one.expect("it is found").ratio;
@@ -337,13 +337,10 @@ mod tests {
         assert!(wrong <= 1, "{wrong} false alarms beside 30 that are right");
         // Few peers say nothing.
         assert!(
-            outstanding(&fleet(
-                &mut numbers,
-                LEAST_PEERS - 1,
-                100.0,
-                &[(0, 0)],
-                100.0
-            ))
+            outstanding(
+                &fleet(&mut numbers, LEAST_PEERS - 1, 100.0, &[(0, 0)], 100.0),
+                &[]
+            )
             .is_empty()
         );
     }

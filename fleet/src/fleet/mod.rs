@@ -8,6 +8,8 @@ mod metrics;
 mod names;
 mod page;
 mod problems;
+#[cfg(test)]
+mod real_fleets;
 mod screen;
 mod to_open;
 
