@@ -8,6 +8,8 @@ use crate::profile::{is_idle_function, unit_of};
 
 /// Shares that add up to so much are all that there are; each is rounded, and small ones are not printed.
 const WHOLE: f64 = 0.99;
+/// Shares that add up to more have lines that stand twice.
+const TWICE: f64 = 1.01;
 
 /// Tables of one event's samples: one by task, and one in which functions or files stand.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -52,7 +54,12 @@ fn is_idle(row: &SampledShare) -> bool {
     of_kernel && row.symbol.as_deref().is_some_and(is_idle_function)
 }
 
+/// Returns what rows have together, and never more than all: in a text lines may stand twice.
 fn sum<'r>(rows: impl Iterator<Item = &'r SampledShare>) -> f64 {
+    printed_sum(rows).min(1.0)
+}
+
+fn printed_sum<'r>(rows: impl Iterator<Item = &'r SampledShare>) -> f64 {
     // As many digits as are printed: sums of rounded numbers have no more.
     (rows.map(|row| row.own).sum::<f64>() * 1e4).round() / 1e4
 }
@@ -99,10 +106,13 @@ impl PrintedShares {
     }
 
     /// Returns whether all functions stand in the table: their shares add up. What is cut off (`head`,
-    /// `--percent-limit`) proves nothing by what it does not have.
+    /// `--percent-limit`) proves nothing by what it does not have, and what stands twice nothing by what it adds up to.
     pub fn has_all_functions(&self) -> bool {
         let table = self.by_function.as_ref();
-        table.is_some_and(|table| table.unread == 0 && sum(table.rows.iter()) >= WHOLE)
+        table.is_some_and(|table| {
+            let all = printed_sum(table.rows.iter());
+            table.unread == 0 && (WHOLE..TWICE).contains(&all)
+        })
     }
 
     /// Returns whether the shares of tasks are all that these have, and no sums of the functions that are listed.
@@ -300,6 +310,15 @@ mod tests {
         assert_eq!(lines[2], ("qemu-system-aar", 0.1308, None, None));
         assert!(!shares.has_all_functions());
         assert_eq!(shares.functions(), []);
+    }
+
+    #[test]
+    fn lines_that_stand_twice_are_no_more_than_all() {
+        let line = "60.00%  swapper  [kernel.kallsyms]  [k] acpi_processor_notify\n";
+        let head = "# Samples: 10K of event 'cycles'\n# Overhead  Command  Shared Object  Symbol\n";
+        let shares = shares(&[&format!("{head}{line}{line}")]);
+        assert_eq!(shares.tasks()[0].share, 1.0);
+        assert!(!shares.has_all_functions());
     }
 
     #[test]

@@ -68,10 +68,10 @@ impl ModeShares {
         self.sys + self.usr + self.guest_sys + self.guest_usr
     }
 
-    /// Returns them with as many digits as perf prints: sums of rounded numbers have no more.
+    /// Returns them with as many digits as perf prints, and none above all: sums of rounded numbers have no more.
     #[must_use]
     pub fn rounded(self) -> ModeShares {
-        let round = |share: f64| (share * 1e4).round() / 1e4;
+        let round = |share: f64| ((share * 1e4).round() / 1e4).min(1.0);
         ModeShares {
             sys: round(self.sys),
             usr: round(self.usr),
