@@ -59,7 +59,9 @@ impl Activity {
 
     #[cold]
     fn silent(&mut self, cpu: u32, from: u64, to: u64) {
-        let cpu = event::index_of(cpu);
+        let Some(cpu) = i32::try_from(cpu).ok().and_then(event::cpu_index) else {
+            return;
+        };
         if self.silences.len() <= cpu {
             self.silences.resize_with(cpu + 1, VecDeque::new);
         }

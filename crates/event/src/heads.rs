@@ -167,12 +167,12 @@ struct HeadStreak {
     more: u64,
 }
 
-/// Stands for none: no thread has this id.
+/// Stands for none: no thread has this id, and a damaged record that has it is earlier.
 const NO_STREAK: HeadStreak = HeadStreak {
     cpu: i32::MIN,
     tid: i32::MIN,
-    first: 0,
-    last: 0,
+    first: u64::MAX,
+    last: u64::MAX,
     more: 0,
 };
 
@@ -294,7 +294,9 @@ impl HeadTally {
                 if is_gap {
                     self.gaps.push(to - from);
                 }
-                self.silences.push((cpu.unsigned_abs(), from, to));
+                if crate::cpu_index(cpu).is_some() {
+                    self.silences.push((cpu.unsigned_abs(), from, to));
+                }
             }
         }
     }
@@ -411,6 +413,18 @@ mod tests {
             whole.settle();
             assert_eq!(sums(&whole), sums(&single));
         }
+    }
+
+    #[test]
+    fn what_stands_for_no_place_goes_on_from_nothing() {
+        let mut tally = HeadTally::default();
+        for time in [1, 2, 400, 900] {
+            tally.happened(0, time * MS, (i32::MIN, i32::MIN), false);
+        }
+        tally.settle();
+        assert_eq!(tally.span, Some((MS, 900 * MS)));
+        assert!(tally.silences.is_empty() && tally.cpus.is_empty());
+        assert_eq!(tally.kinds, [4]);
     }
 
     #[test]
