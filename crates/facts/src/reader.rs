@@ -424,7 +424,10 @@ fn take_row(gather: &mut FactsBuilder, row: &PsRow<'_>) {
     });
     let comm = row
         .comm
-        .map(kernels_name)
+        .map(|comm| {
+            let own = words::task_comm(comm.as_bytes()).len();
+            comm.get(..own).unwrap_or(comm)
+        })
         .or_else(|| program.filter(|_| row.pid == Some(row.tid)));
     let thread = ReportedThread {
         pid: row.pid,
@@ -439,18 +442,6 @@ fn take_row(gather: &mut FactsBuilder, row: &PsRow<'_>) {
             pid: Some(pid),
             ..vmm.vm
         });
-    }
-}
-
-/// Returns a thread's name without what /proc puts behind a kworker's: the work it does, or did last
-/// (`wq_worker_comm` of `kernel/workqueue.c`). Rescuers are called `kworker/R-…` by themselves.
-fn kernels_name(comm: &str) -> &str {
-    match comm.strip_prefix("kworker/") {
-        Some(rest) if !rest.starts_with("R-") => {
-            let end = rest.find(['-', '+']).unwrap_or(rest.len());
-            &comm[..comm.len() - rest.len() + end]
-        }
-        _ => comm,
     }
 }
 

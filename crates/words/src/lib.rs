@@ -24,6 +24,7 @@ mod number;
 mod one_line;
 pub mod parts;
 pub mod share;
+mod task_name;
 mod utc;
 mod who;
 
@@ -34,5 +35,6 @@ pub use list::{capital, list, list_first};
 pub use near::{did_you_mean, nearest};
 pub use number::{change, large, number, rose, went};
 pub use one_line::on_one_line;
+pub use task_name::task_comm;
 pub use utc::{parse_utc_day, utc, utc_day};
 pub use who::{is_vm_name, vcpu, with_thread};

@@ -108,21 +108,11 @@ fn tasks_beyond_the_most_rows_are_counted_as_others() {
         let sums = |report: &SchedReport| {
             let rows = || report.rows.iter();
             (
-                rows()
-                    .map(|row| row.delays.count())
-                    .fold(0u64, u64::saturating_add),
-                rows()
-                    .map(|row| row.delays.total())
-                    .fold(0u64, u64::saturating_add),
-                rows()
-                    .map(|row| row.on_cpu_ns)
-                    .fold(0u64, u64::saturating_add),
-                rows()
-                    .map(|row| row.woken_waits.total())
-                    .fold(0u64, u64::saturating_add),
-                rows()
-                    .map(|row| row.threads)
-                    .fold(0u64, u64::saturating_add),
+                rows().map(|row| row.delays.count()).sum::<u64>(),
+                rows().map(|row| row.delays.total()).sum::<u64>(),
+                rows().map(|row| row.on_cpu_ns).sum::<u64>(),
+                rows().map(|row| row.woken_waits.total()).sum::<u64>(),
+                rows().map(|row| row.threads).sum::<u64>(),
             )
         };
         assert_eq!(sums(&few), sums(&all));

@@ -9,7 +9,7 @@ use super::kinds::{ALL, AttachPoint, CompactKind, KINDS};
 use super::loaded::{CompactPrograms, ProgramState, TakenSlots};
 use super::reduced_format;
 use super::slot_reader::{CompactSample, CpuSlots, SLOT_WORDS, SlotCursor};
-use super::thread_names::{NameRecord, NamedThread, ThreadNames, task_comm};
+use super::thread_names::{NameRecord, NamedThread, ThreadNames, event_name};
 use crate::RecordError;
 use crate::file::FileEvent;
 use crate::plan::PlannedEvent;
@@ -376,7 +376,7 @@ fn found_thread(tid: u32) -> Option<NamedThread> {
     let thread = tasks::thread(tid)?;
     Some(NamedThread {
         pid: thread.pid,
-        name: task_comm(&thread.name),
+        name: event_name(&thread.name),
     })
 }
 

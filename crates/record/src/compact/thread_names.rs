@@ -55,22 +55,13 @@ impl<'r> NameRecord<'r> {
     /// Returns the name of a record of one.
     fn name(&self) -> [u8; NAME] {
         let text = self.bytes.get(16..).unwrap_or_default();
-        task_comm(text.split(|byte| *byte == 0).next().unwrap_or_default())
+        event_name(text.split(|byte| *byte == 0).next().unwrap_or_default())
     }
 }
 
-/// Returns the name that events have of a thread (`task_struct.comm`), from the one that `/proc` has. A kworker's has
-/// what it works at behind it there, `kworker/1:0-events` (`wq_worker_comm` of `kernel/workqueue.c`).
-pub(super) fn task_comm(shown: &[u8]) -> [u8; NAME] {
-    let mut kept = shown;
-    if let Some(worker) = shown.strip_prefix(b"kworker/")
-        && worker.contains(&b':')
-        && let Some(end) = worker.iter().position(|byte| b"-+".contains(byte))
-        // A rescuer is called kworker/R- and by its queue's name, which may have any bytes.
-        && !worker.starts_with(b"R-")
-    {
-        kept = &shown[..shown.len() - worker.len() + end];
-    }
+/// Returns the name that events have of a thread, as long as the kernel keeps it, from the one that `/proc` has.
+pub(super) fn event_name(shown: &[u8]) -> [u8; NAME] {
+    let kept = words::task_comm(shown);
     let mut name = [0; NAME];
     let length = kept.len().min(NAME - 1);
     name[..length].copy_from_slice(&kept[..length]);
@@ -216,7 +207,7 @@ mod tests {
             ("CPU 0/KVM-1", "CPU 0/KVM-1"),
             ("a-name-that-is-too-long", "a-name-that-is-"),
         ] {
-            let name = task_comm(shown.as_bytes());
+            let name = event_name(shown.as_bytes());
             assert_eq!(&name[..comm.len()], comm.as_bytes());
             assert!(name[comm.len()..].iter().all(|byte| *byte == 0));
         }
