@@ -77,6 +77,7 @@ mod timers;
 mod together;
 mod unknowable;
 mod unmaps;
+mod vcpu_pairs;
 mod vcpu_rows;
 mod vcpus;
 mod virtqueues;
@@ -168,8 +169,9 @@ pub use timers::{HOST_TIMER_VECTOR, TimerEvidence, TimerRow, Timers, TimersRepor
 pub use together::AnalysisTuple;
 pub use unknowable::{Unknowable, known_amount, unknowable};
 pub use unmaps::{UnmapRow, Unmaps, UnmapsReport};
+pub use vcpu_pairs::LISTED;
 pub use vcpu_rows::{CpuHolder, UserCause, VcpuRow, VcpusReport};
-pub use vcpus::{LISTED, Vcpus};
+pub use vcpus::Vcpus;
 pub use virtqueues::{
     CountedBuffers, VirtqueueColumn, VirtqueueRow, VirtqueueSource, VirtqueueTraffic, Virtqueues,
     VirtqueuesReport,

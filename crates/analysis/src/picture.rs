@@ -275,7 +275,7 @@ impl Picture {
             .guests
             .map(|(tasks, exits)| (tasks, answers.take(exits)));
         let (guest_tasks, guest_exits) = guests.unzip();
-        let (sched, tasks) = scheduling(&answers.take(handles.sched), walked, &info, context);
+        let (sched, tasks) = scheduling(answers.take(handles.sched), walked, &info, context);
         let asked = tasks.as_ref().filter(|_| info.vms.is_empty());
         let sleeps = sleeping(
             &answers.take(handles.sleeps),
@@ -301,6 +301,7 @@ impl Picture {
         });
         let (timeline, examples) = drawn.unzip();
         let vcpus = answers.take(handles.vcpus);
+        let waits = waits(&vcpus, walked.machine, &recorder);
         let mut vcpu_report = vcpus.report(walked);
         name_causes(&mut vcpu_report, &devices);
         if let Some(tasks) = &guest_tasks {
@@ -320,7 +321,7 @@ impl Picture {
                 .unwrap_or_default(),
             vcpus: Some(vcpu_report),
             sched,
-            waits: waits(&vcpus, walked.machine, &recorder),
+            waits,
             recorder,
             stalls: Some(answers.take(handles.stalls).report(walked.machine)),
             ipis: answers.take(handles.ipis).report(),
@@ -506,7 +507,7 @@ fn named(mut reports: Vec<ExitsReport>, devices: &AddressNames) -> Vec<ExitsRepo
 
 /// Returns what the scheduler did, and the threads of it that filters ask for, where they choose any.
 fn scheduling(
-    sched: &SchedLatencies,
+    sched: SchedLatencies,
     walked: &WalkState<'_>,
     info: &InfoReport,
     context: PictureContext<'_>,

@@ -18,7 +18,7 @@ pub(crate) struct RetiredName {
 }
 
 /// The names of tasks that have become part of sums, each with a number.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct RetiredNames {
     numbers: FxHashMap<Arc<str>, u32>,
     list: Vec<RetiredName>,

@@ -21,33 +21,9 @@ use crate::retired_names::{RetiredName, RetiredNames};
 use crate::series::SliceMeasure;
 use crate::slices::Amount;
 use crate::unknowable::unknowable;
+
+use crate::vcpu_pairs::{PairsByVcpu, VcpuPair, WaitSum, fold, pair, renumber};
 use crate::vcpu_rows::{CpuHolder, UserCause, VcpuRow, VcpusReport};
-
-/// Tasks and causes that a row lists; what is beyond is summed up in the last one.
-pub const LISTED: usize = 16;
-
-/// Pairs of a vCPU and a task that it waited behind, or an access that the VMM handled, that are counted apart; what is
-/// beyond is in the item of each vCPU's list that says "others".
-const MAX_PAIRS: usize = 1 << 20;
-
-#[derive(Debug, Clone, Copy, Default)]
-struct WaitSum {
-    count: u64,
-    ns: u64,
-}
-
-impl WaitSum {
-    #[inline]
-    fn add(&mut self, ns: u64) {
-        self.count += 1;
-        self.ns = self.ns.saturating_add(ns);
-    }
-
-    fn merge(&mut self, other: WaitSum) {
-        self.count += other.count;
-        self.ns = self.ns.saturating_add(other.ns);
-    }
-}
 
 /// What goes on in a vCPU.
 #[derive(Debug, Clone, Copy, Default)]
@@ -63,7 +39,7 @@ struct VcpuProgress {
 }
 
 /// What is counted of a vCPU.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct VcpuSums {
     times: Times,
     /// Of the kernel's part, what was in exits in which the guest asked to wait.
@@ -75,7 +51,7 @@ struct VcpuSums {
 }
 
 /// Adds up spans.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Vcpus {
     window: Window,
     vcpus: BySlot<VcpuSums>,
@@ -168,8 +144,8 @@ impl Vcpus {
         }
     }
 
-    /// Returns what was found.
-    pub fn report(&self, walked: &WalkState<'_>) -> VcpusReport {
+    /// Returns what was found. The sums of pairs are gone before rows are made of them: a large host has a million.
+    pub fn report(mut self, walked: &WalkState<'_>) -> VcpusReport {
         let machine = walked.machine;
         let vms = machine.vms();
         let names = vm_names(&vms);
@@ -180,8 +156,8 @@ impl Vcpus {
                 places.entry(vcpu.thread).or_insert((at, vcpu.id));
             }
         }
-        let mut behind = by_vcpu(&self.behind);
-        let mut user = by_vcpu(&self.user);
+        let behind = PairsByVcpu::of(std::mem::take(&mut self.behind));
+        let user = PairsByVcpu::of(std::mem::take(&mut self.user));
         let mut rows: Vec<(Option<usize>, VcpuRow)> = Vec::new();
         for known in machine.vcpus() {
             let index = known.number;
@@ -210,8 +186,8 @@ impl Vcpus {
                     },
                     vcpu: number,
                     tid: known.tid,
-                    behind: self.tasks(behind.remove(&index).unwrap_or_default(), machine),
-                    user: causes(user.remove(&index).unwrap_or_default()),
+                    behind: self.tasks(behind.get(index), machine),
+                    user: causes(user.get(index)),
                     ..row
                 };
                 rows.push((at, row));
@@ -223,8 +199,8 @@ impl Vcpus {
             let of = OTHER_VCPUS;
             rows.push(VcpuRow {
                 others: self.other_vcpus,
-                behind: self.tasks(behind.remove(&of).unwrap_or_default(), machine),
-                user: causes(user.remove(&of).unwrap_or_default()),
+                behind: self.tasks(behind.get(of), machine),
+                user: causes(user.get(of)),
                 ..row
             });
         }
@@ -249,44 +225,24 @@ impl Vcpus {
     }
 
     /// Returns the tasks that a vCPU waited behind, most time first.
-    fn tasks(&self, of_vcpu: Vec<(CpuUser, WaitSum)>, machine: &Machine) -> Vec<CpuHolder> {
+    fn tasks(&self, of_vcpu: &[VcpuPair<CpuUser>], machine: &Machine) -> Vec<CpuHolder> {
         let threads = machine.threads();
-        let mut list: Vec<CpuHolder> = of_vcpu
-            .into_iter()
-            .map(|(who, sum)| {
-                let (tid, comm) = match who {
-                    CpuUser::Unknown => (None, None),
-                    CpuUser::Task(slot) => {
-                        threads.at(slot).map_or((None, None), |(tid, thread)| {
-                            (Some(tid), thread.comm.as_deref())
-                        })
-                    }
-                    CpuUser::Retired(number) => {
-                        (None, self.retired.get(number).map(|name| &*name.comm))
-                    }
-                };
-                CpuHolder {
-                    tid,
-                    comm: comm.map(str::to_owned),
-                    count: sum.count,
-                    ns: sum.ns,
-                }
-            })
-            .collect();
-        list.sort_by(|a, b| {
-            let names = || a.comm.cmp(&b.comm);
-            b.ns.cmp(&a.ns).then(a.tid.cmp(&b.tid)).then_with(names)
-        });
-        fold(
-            list,
-            |behind| (behind.count, behind.ns),
-            |count, ns| CpuHolder {
-                tid: None,
-                comm: None,
-                count,
-                ns,
-            },
-        )
+        let who = |who: CpuUser| match who {
+            CpuUser::Unknown => (None, None),
+            CpuUser::Task(slot) => threads.at(slot).map_or((None, None), |(tid, thread)| {
+                (Some(tid), thread.comm.as_deref())
+            }),
+            CpuUser::Retired(number) => (None, self.retired.get(number).map(|name| &*name.comm)),
+        };
+        let mut list: Vec<VcpuPair<(Option<i32>, Option<&str>)>> =
+            of_vcpu.iter().map(|pair| pair.with(who(pair.of))).collect();
+        list.sort_by(|a, b| b.sum.ns.cmp(&a.sum.ns).then(a.of.cmp(&b.of)));
+        fold(list, (None, None), |pair| CpuHolder {
+            tid: pair.of.0,
+            comm: pair.of.1.map(str::to_owned),
+            count: pair.sum.count,
+            ns: pair.sum.ns,
+        })
     }
 }
 
@@ -327,73 +283,18 @@ impl VcpuSums {
     }
 }
 
-/// Adds to a pair, or where there are too many to what stands for all others of the vCPU.
-#[inline]
-fn pair<K: Copy + Eq + std::hash::Hash>(
-    sums: &mut FxHashMap<(u32, K), WaitSum>,
-    vcpu: u32,
-    of: K,
-    others: K,
-) -> &mut WaitSum {
-    let full = sums.len() >= MAX_PAIRS;
-    let of = if full && !sums.contains_key(&(vcpu, of)) {
-        others
-    } else {
-        of
-    };
-    sums.entry((vcpu, of)).or_default()
-}
-
-/// Sorts sums by vCPU.
-fn by_vcpu<K: Copy>(sums: &FxHashMap<(u32, K), WaitSum>) -> FxHashMap<u32, Vec<(K, WaitSum)>> {
-    let mut out: FxHashMap<u32, Vec<(K, WaitSum)>> = FxHashMap::default();
-    for ((vcpu, of), sum) in sums {
-        out.entry(*vcpu).or_default().push((*of, *sum));
-    }
-    out
-}
-
 /// Returns what a vCPU was in the VMM for, most time first.
-fn causes(of_vcpu: Vec<(Cause, WaitSum)>) -> Vec<UserCause> {
-    let mut list: Vec<UserCause> = of_vcpu
-        .into_iter()
-        .map(|(cause, sum)| UserCause {
-            reason: cause.reason,
-            access: cause.access,
-            name: None,
-            count: sum.count,
-            ns: sum.ns,
-        })
-        .collect();
-    list.sort_by(|a, b| (b.ns.cmp(&a.ns)).then((a.reason, a.access).cmp(&(b.reason, b.access))));
-    fold(
-        list,
-        |cause| (cause.count, cause.ns),
-        |count, ns| UserCause {
-            reason: None,
-            access: None,
-            name: None,
-            count,
-            ns,
-        },
-    )
-}
-
-/// Cuts a list to what is listed, and sums up the rest in its last item.
-fn fold<T>(
-    mut list: Vec<T>,
-    of: impl Fn(&T) -> (u64, u64),
-    make: impl Fn(u64, u64) -> T,
-) -> Vec<T> {
-    if list.len() > LISTED {
-        let rest = list.split_off(LISTED - 1);
-        let sums = rest.iter().map(of);
-        let (count, ns) = sums.fold((0, 0u64), |sum, one| {
-            (sum.0 + one.0, sum.1.saturating_add(one.1))
-        });
-        list.push(make(count, ns));
-    }
-    list
+fn causes(of_vcpu: &[VcpuPair<Cause>]) -> Vec<UserCause> {
+    let mut list = of_vcpu.to_vec();
+    let by = |cause: Cause| (cause.reason, cause.access);
+    list.sort_by(|a, b| (b.sum.ns.cmp(&a.sum.ns)).then_with(|| by(a.of).cmp(&by(b.of))));
+    fold(list, Cause::default(), |pair| UserCause {
+        reason: pair.of.reason,
+        access: pair.of.access,
+        name: None,
+        count: pair.sum.count,
+        ns: pair.sum.ns,
+    })
 }
 
 impl Analysis for Vcpus {
@@ -496,16 +397,14 @@ impl Analysis for Vcpus {
             true => OTHER_VCPUS,
             false => vcpu,
         };
-        for ((vcpu, who), sum) in std::mem::take(&mut self.behind) {
+        renumber(&mut self.behind, |vcpu, who| {
             let who = match who {
                 CpuUser::Task(slot) => names.get(&slot).map_or(who, |name| CpuUser::Retired(*name)),
                 CpuUser::Unknown | CpuUser::Retired(_) => who,
             };
-            self.behind.entry((row(vcpu), who)).or_default().merge(sum);
-        }
-        for ((vcpu, cause), sum) in std::mem::take(&mut self.user) {
-            self.user.entry((row(vcpu), cause)).or_default().merge(sum);
-        }
+            (row(vcpu), who)
+        });
+        renumber(&mut self.user, |vcpu, cause| (row(vcpu), cause));
     }
 
     fn counters(&self, walked: &WalkState<'_>, report: &mut dyn FnMut(u8, u32, Amount)) {
@@ -575,6 +474,7 @@ impl Vcpus {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::vcpu_pairs::LISTED;
 
     #[test]
     fn lists_of_all_vcpus_are_made_in_one_pass() {
@@ -582,8 +482,24 @@ mod tests {
         for n in 0..10_000u32 {
             pair(&mut sums, n / 2, CpuUser::Task(n), CpuUser::Unknown).add(1);
         }
-        let sorted = by_vcpu(&sums);
-        assert_eq!(sorted.len(), 5000);
-        assert!(sorted.values().all(|list| list.len() == 2));
+        let sorted = PairsByVcpu::of(sums);
+        assert!((0..5000).all(|vcpu| sorted.get(vcpu).len() == 2));
+        assert!(sorted.get(5000).is_empty());
+    }
+
+    #[test]
+    fn what_is_beyond_the_list_is_its_last_item() {
+        let pairs: Vec<VcpuPair<Cause>> = (1..=20)
+            .map(|ns| VcpuPair {
+                vcpu: 0,
+                of: Cause::default(),
+                sum: WaitSum { count: 1, ns },
+            })
+            .collect();
+        let listed = causes(&pairs);
+        assert_eq!(listed.len(), LISTED);
+        assert_eq!((listed[0].ns, listed[LISTED - 2].ns), (20, 6));
+        let last = &listed[LISTED - 1];
+        assert_eq!((last.count, last.ns), (5, 15));
     }
 }

@@ -187,8 +187,10 @@ fn found(study: &Study, of: &OfMachine) -> String {
     format!(
         "{:#?}\n{:#?}\n{:#?}\n{:#?}",
         info.report(&walked),
-        vcpus.report(&walked),
-        sched.report(threads, Merge::No, &|_, _| true, KernelFunctions::default()),
+        vcpus.clone().report(&walked),
+        sched
+            .clone()
+            .report(threads, Merge::No, &|_, _| true, KernelFunctions::default()),
         exits.reports(walked.machine)
     )
 }

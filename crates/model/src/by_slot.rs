@@ -166,6 +166,22 @@ impl<T> BySlot<T> {
         });
         low.chain(beyond)
     }
+
+    /// Hands out all that there is, with its slots, in their order. Pages are given back on the way.
+    pub fn into_all(self) -> impl Iterator<Item = (u32, T)> {
+        let low = self.low.into_iter().enumerate();
+        let low = low.filter_map(|(at, one)| Some((at as u32, one?)));
+        let pages = self.pages.into_iter().enumerate();
+        let pages = pages.filter_map(|(number, page)| Some((number, page?)));
+        let beyond = pages.flat_map(|(number, page)| {
+            let list = page.list.into_iter().enumerate();
+            list.filter_map(move |(at, one)| {
+                let slot = (LOW + number * IN_PAGE + at) as u32;
+                Some((slot, one?))
+            })
+        });
+        low.chain(beyond)
+    }
 }
 
 fn new_page<T>() -> Box<SlotPage<T>> {
@@ -205,5 +221,7 @@ mod tests {
         );
         assert_eq!((slots.get(3508), slots.get(4408)), (None, None));
         assert_eq!(slots.get_mut(u32::MAX), None);
+        let all: Vec<u32> = slots.into_all().map(|(slot, _)| slot).collect();
+        assert_eq!(all, (35..45).map(|n| 100 * n + 7).collect::<Vec<u32>>());
     }
 }

@@ -230,7 +230,9 @@ pub(crate) fn cpu_columns() -> Table<'static, CpuRow> {
             of_any(&r.delays, |_| r.delay_max_at)
         })
         .page("delay max at")
-        .column("delay_max_comm", Name, |r| r.worst.as_ref()?.comm.clone())
+        .column("delay_max_comm", Name, |r| {
+            r.worst.as_ref()?.comm.as_deref().map(str::to_owned)
+        })
         .json_only()
         .page("whose")
         .column("delay_max_pid", Number, |r| r.worst.as_ref()?.tid)

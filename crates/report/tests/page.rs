@@ -63,7 +63,7 @@ fn task() -> TaskRow {
         longest_wait: None,
         preempted_by: vec![OtherTask {
             tid: Some(8),
-            comm: Some(EVIL.to_owned()),
+            comm: Some(EVIL.into()),
             count: 1,
             ns: 5,
         }],

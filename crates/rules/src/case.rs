@@ -56,6 +56,21 @@ impl RowSum {
     }
 }
 
+/// Threads that work for VMs and are no vCPUs.
+pub(crate) struct VmHelpers(HashSet<i32>);
+
+impl VmHelpers {
+    /// Returns whether events and facts show it of a thread, or a process.
+    pub(crate) fn has(&self, tid: i32) -> bool {
+        self.0.contains(&tid)
+    }
+
+    /// Returns whether a thread is one by its name, or as events and facts show it.
+    pub(crate) fn has_named(&self, tid: i32, comm: &str) -> bool {
+        NamedRole::from(comm).is_helper_of_vms() || self.has(tid)
+    }
+}
+
 impl<'a> Case<'a> {
     /// Returns the guest's definition where it is whole, so that what it does not say is not there.
     pub(crate) fn whole_domain(&self) -> Option<&'a Domain> {
@@ -250,11 +265,11 @@ impl<'a> Case<'a> {
         &self.picture.info.vms
     }
 
-    /// Returns whether a thread works for VMs and is no vCPU: by its name, or as events and facts show it.
-    pub(crate) fn is_helper(&self, tid: i32, comm: &str) -> bool {
-        let mut vms = self.vms().iter();
-        NamedRole::from(comm).is_helper_of_vms()
-            || vms.any(|vm| vm.pid == Some(tid) || vm.helpers.contains(&tid))
+    /// Returns the threads that events and facts show to work for VMs: for who asks of many threads.
+    pub(crate) fn vm_helpers(&self) -> VmHelpers {
+        let vms = self.vms().iter();
+        let tids = vms.flat_map(|vm| vm.pid.into_iter().chain(vm.helpers.iter().copied()));
+        VmHelpers(tids.collect())
     }
 
     /// Returns the threads of the vCPUs.

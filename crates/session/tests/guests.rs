@@ -276,7 +276,7 @@ fn all_events_come_in_the_order_of_the_hosts_clock() {
 /// What a study finds of the host, in words.
 fn of_host(asked: &AskedStudy) -> String {
     let walked = asked.study.walked();
-    let vcpus = asked.vcpus.get().report(&walked);
+    let vcpus = asked.vcpus.get().clone().report(&walked);
     let info = asked.info.get().report(&walked);
     format!("{vcpus:#?}\n{info:#?}")
 }
@@ -391,7 +391,7 @@ fn what_guests_did_is_split_by_their_events() {
         .iter()
         .find(|task| task.who.doing == GuestContext::Unknown);
     assert_eq!(unknown.map(|unknown| unknown.exits), Some(1));
-    let rows = asked.vcpus.get().report(&walked).rows;
+    let rows = asked.vcpus.get().clone().report(&walked).rows;
     for state in model::State::ALL {
         let sum: u64 = report.tasks.iter().map(|task| task.times.get(state)).sum();
         assert_eq!(sum, rows[0].times.get(state), "{state:?}");

@@ -12,17 +12,16 @@ assert_eq!(stats.percentile(0.5), 50_000);
 */
 #![forbid(unsafe_code)]
 
+mod buckets;
 mod longest;
 
-use std::collections::BTreeMap;
-
+use buckets::DurationBuckets;
 pub use longest::{KEPT, Longest};
 
 /// Durations kept as they are before they are only counted in buckets.
 const EXACT: usize = 128;
-/// Buckets to a power of two: a bucket is at most 1/64 of its value wide.
-const SUB_BITS: u32 = 6;
-const SUB: usize = 1 << SUB_BITS;
+/// The longest of which such a list takes four bytes.
+const SHORT_NS: u64 = u32::MAX as u64;
 
 /// Durations in nanoseconds.
 ///
@@ -49,53 +48,79 @@ enum DurationSamples {
     None,
     /// One: the sum is it.
     One(u64),
+    /// As they are, none of them above four seconds: of a hundred thousand threads each has some.
+    Exact(Vec<u32>),
     /// As they are.
-    Exact(Vec<u64>),
-    /// Counted in buckets.
     #[allow(
         clippy::box_collection,
-        reason = "it makes all that have no buckets smaller by eight bytes"
+        reason = "it makes all that have others smaller by sixteen bytes"
     )]
-    Buckets(Box<Vec<u32>>),
+    ExactLong(Box<Vec<u64>>),
+    /// Counted in buckets.
+    Buckets(Box<DurationBuckets>),
 }
 
 impl DurationSamples {
     /// Returns those that are kept as they are.
-    fn exact(&self) -> &[u64] {
+    fn exact(&self) -> impl ExactSizeIterator<Item = u64> + '_ {
+        let (short, long): (&[u32], &[u64]) = match self {
+            DurationSamples::One(ns) => (&[], std::slice::from_ref(ns)),
+            DurationSamples::Exact(list) => (list, &[]),
+            DurationSamples::ExactLong(list) => (&[], list),
+            DurationSamples::None | DurationSamples::Buckets(_) => (&[], &[]),
+        };
+        let at = move |at: usize| short.get(at).map_or_else(|| long[at], |&ns| u64::from(ns));
+        (0..short.len() + long.len()).map(at)
+    }
+
+    /// Returns the buckets, where durations are counted.
+    fn buckets(&self) -> Option<&DurationBuckets> {
         match self {
-            DurationSamples::One(ns) => std::slice::from_ref(ns),
-            DurationSamples::Exact(list) => list,
-            DurationSamples::None | DurationSamples::Buckets(_) => &[],
+            DurationSamples::Buckets(buckets) => Some(buckets),
+            _ => None,
         }
     }
 
-    /// Returns the buckets, empty where durations are kept as they are.
-    fn buckets(&self) -> &[u32] {
-        match self {
-            DurationSamples::Buckets(buckets) => buckets,
-            _ => &[],
-        }
+    /// Returns durations and how many there are of each: as they are, or the middles of buckets, the lowest first.
+    fn counts(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let exact = self.exact().map(|ns| (ns, 1));
+        exact.chain(self.buckets().into_iter().flat_map(DurationBuckets::counts))
     }
 
     #[inline]
     fn add(&mut self, ns: u64) {
         match self {
             DurationSamples::None => *self = DurationSamples::One(ns),
-            DurationSamples::One(one) => *self = DurationSamples::Exact(vec![*one, ns]),
-            DurationSamples::Exact(list) if list.len() < EXACT => list.push(ns),
-            DurationSamples::Exact(_) => self.count(|buckets| count_in(buckets, ns)),
-            DurationSamples::Buckets(buckets) => count_in(buckets, ns),
+            DurationSamples::Exact(list) if list.len() < EXACT && ns <= SHORT_NS => {
+                list.push(ns as u32);
+            }
+            DurationSamples::Buckets(buckets) => buckets.add(ns),
+            DurationSamples::ExactLong(list) if list.len() < EXACT => list.push(ns),
+            _ if self.exact().len() >= EXACT => self.count(|buckets| buckets.add(ns)),
+            _ => self.another(ns),
         }
     }
 
+    /// Adds one where it does not fit in what there is.
+    #[cold]
+    fn another(&mut self, ns: u64) {
+        let mut list: Vec<u64> = self.exact().collect();
+        list.push(ns);
+        let short = list.iter().map(|&ns| u32::try_from(ns).ok());
+        *self = match short.collect() {
+            Some(short) => DurationSamples::Exact(short),
+            None => DurationSamples::ExactLong(Box::new(list)),
+        };
+    }
+
     /// Puts all into buckets, and more.
-    fn count(&mut self, more: impl FnOnce(&mut Vec<u32>)) {
+    fn count(&mut self, more: impl FnOnce(&mut DurationBuckets)) {
         let mut buckets = match std::mem::take(self) {
             DurationSamples::Buckets(buckets) => buckets,
             few => {
-                let mut buckets = Box::default();
-                for &ns in few.exact() {
-                    count_in(&mut buckets, ns);
+                let mut buckets = Box::<DurationBuckets>::default();
+                for ns in few.exact() {
+                    buckets.add(ns);
                 }
                 buckets
             }
@@ -167,26 +192,22 @@ impl Stats {
         self.total = self.total.saturating_add(other.total);
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
-        let (mine, theirs) = (self.durations.exact(), other.durations.exact());
-        if other.durations.buckets().is_empty()
-            && self.durations.buckets().is_empty()
-            && mine.len() + theirs.len() <= EXACT
+        let theirs = other.durations.exact();
+        if other.durations.buckets().is_none()
+            && self.durations.buckets().is_none()
+            && self.durations.exact().len() + theirs.len() <= EXACT
         {
-            for &ns in theirs {
+            for ns in theirs {
                 self.durations.add(ns);
             }
             return;
         }
         self.durations.count(|counted| {
-            for &ns in theirs {
-                count_in(counted, ns);
+            for ns in theirs {
+                counted.add(ns);
             }
-            let theirs = other.durations.buckets();
-            if counted.len() < theirs.len() {
-                counted.resize(theirs.len(), 0);
-            }
-            for (mine, theirs) in counted.iter_mut().zip(theirs) {
-                *mine = mine.saturating_add(*theirs);
+            if let Some(theirs) = other.durations.buckets() {
+                counted.merge(theirs);
             }
         });
     }
@@ -195,8 +216,8 @@ impl Stats {
     pub fn settle(&mut self) {
         match &mut self.durations {
             DurationSamples::Exact(list) => list.shrink_to_fit(),
-            DurationSamples::Buckets(buckets) => buckets.shrink_to_fit(),
-            DurationSamples::None | DurationSamples::One(_) => {}
+            DurationSamples::ExactLong(list) => list.shrink_to_fit(),
+            DurationSamples::None | DurationSamples::One(_) | DurationSamples::Buckets(_) => {}
         }
     }
 
@@ -205,11 +226,8 @@ impl Stats {
     pub fn octaves(&self) -> Vec<(u64, u64, u64)> {
         let mut counts = [0u64; 65];
         let octave = |ns: u64| (64 - ns.leading_zeros()) as usize;
-        for &ns in self.durations.exact() {
-            counts[octave(ns)] += 1;
-        }
-        for (index, &count) in self.durations.buckets().iter().enumerate() {
-            counts[octave(middle_of(index))] += u64::from(count);
+        for (ns, count) in self.durations.counts() {
+            counts[octave(ns)] += count;
         }
         let first = counts.iter().position(|&n| n > 0);
         let last = counts.iter().rposition(|&n| n > 0);
@@ -230,25 +248,7 @@ impl Stats {
     /// upper, which is not included, and the count. Buckets of several recordings have the same ends, so that counts
     /// add up; those without any are left out.
     pub fn sixteenths(&self) -> Vec<(u64, u64, u64)> {
-        let mut counts: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
-        let mut add = |ns: u64, count: u64| {
-            let width = 1 << (63 - (ns | 1).leading_zeros()).saturating_sub(4);
-            let low = ns / width * width;
-            let into = counts.entry(low).or_insert((low.saturating_add(width), 0));
-            into.1 += count;
-        };
-        for &ns in self.durations.exact() {
-            add(ns, 1);
-        }
-        for (index, &count) in self.durations.buckets().iter().enumerate() {
-            if count > 0 {
-                add(middle_of(index), u64::from(count));
-            }
-        }
-        let counts = counts.into_iter();
-        counts
-            .map(|(low, (high, count))| (low, high, count))
-            .collect()
+        buckets::sixteenths(self.durations.counts())
     }
 
     /// Returns how many durations there are.
@@ -316,52 +316,21 @@ impl Stats {
         if !self.has_percentiles() {
             return self.max;
         }
-        if self.durations.buckets().is_empty() {
-            let mut sorted = self.durations.exact().to_vec();
+        let Some(buckets) = self.durations.buckets() else {
+            let mut sorted: Vec<u64> = self.durations.exact().collect();
             sorted.sort_unstable();
             // Fewer than the count where sums without durations were merged in.
             return sorted.get((rank - 1) as usize).copied().unwrap_or(self.max);
-        }
+        };
         let mut seen = 0u64;
-        for (index, &count) in self.durations.buckets().iter().enumerate() {
-            seen += u64::from(count);
+        for (middle, count) in buckets.counts() {
+            seen += count;
             if seen >= rank {
-                return middle_of(index).clamp(self.min, self.max);
+                return middle.clamp(self.min, self.max);
             }
         }
         self.max
     }
-}
-
-/// Counts a duration in its bucket.
-#[inline]
-fn count_in(buckets: &mut Vec<u32>, ns: u64) {
-    let index = bucket_of(ns);
-    if index >= buckets.len() {
-        buckets.resize(index + 1, 0);
-    }
-    buckets[index] = buckets[index].saturating_add(1);
-}
-
-/// Returns the bucket of a duration: itself below 64, then 64 buckets to each power of two.
-#[inline]
-fn bucket_of(ns: u64) -> usize {
-    if ns < SUB as u64 {
-        return ns as usize;
-    }
-    let octave = 63 - ns.leading_zeros() - SUB_BITS;
-    let sub = (ns >> octave) as usize & (SUB - 1);
-    ((octave as usize + 1) << SUB_BITS) + sub
-}
-
-/// Returns the middle of a bucket's range.
-fn middle_of(index: usize) -> u64 {
-    if index < SUB {
-        return index as u64;
-    }
-    let octave = (index >> SUB_BITS) - 1;
-    let low = ((SUB + (index & (SUB - 1))) as u64) << octave;
-    low + ((1u64 << octave) >> 1)
 }
 
 #[cfg(test)]
@@ -457,7 +426,8 @@ mod tests {
         assert!(size_of::<Stats>() <= 80, "{}", size_of::<Stats>());
         let mut one = Stats::default();
         one.add(7);
-        assert_eq!((one.percentile(0.5), one.durations.exact()), (7, &[7][..]));
+        assert_eq!(one.percentile(0.5), 7);
+        assert!(one.durations.exact().eq([7]));
         assert!(
             matches!(one.durations, DurationSamples::One(7)),
             "nothing is allocated for one"
@@ -469,6 +439,25 @@ mod tests {
             (sums.count(), sums.percentile(0.25), sums.percentile(1.0)),
             (4, 7, 15)
         );
+    }
+
+    /// Whatever the order in which long and short ones come.
+    #[test]
+    fn long_durations_are_kept_as_they_are_too() {
+        for long_at in [0, 1, 2, 50, 127] {
+            let mut stats = Stats::default();
+            for n in 0..128 {
+                stats.add(if n == long_at { 1 << 40 } else { n });
+            }
+            assert!(stats.durations.buckets().is_none());
+            assert_eq!((stats.percentile(1.0), stats.count()), (1 << 40, 128));
+            let few: u64 = stats.durations.exact().sum();
+            assert_eq!(few, (0..128).sum::<u64>() - long_at + (1 << 40));
+            stats.add(3);
+            let counted = stats.durations.counts().map(|(_, count)| count);
+            assert!(stats.durations.buckets().is_some());
+            assert_eq!(counted.sum::<u64>(), 129);
+        }
     }
 
     #[test]
@@ -517,20 +506,5 @@ mod tests {
             )
         );
         assert!((left.relative_error() - one.relative_error()).abs() < 1e-9);
-    }
-
-    #[test]
-    fn buckets_cover_all_numbers_in_order() {
-        let mut last = 0;
-        for shift in 0..64 {
-            for ns in [1u64 << shift, (1u64 << shift) | (1u64 << shift >> 1)] {
-                let index = bucket_of(ns);
-                assert!(index >= last);
-                last = index;
-                let middle = middle_of(index);
-                assert!(middle.abs_diff(ns) <= ns / 32, "{ns} {middle}");
-            }
-        }
-        assert!(bucket_of(u64::MAX) < 64 * 64);
     }
 }

@@ -73,7 +73,7 @@ fn run(sched: &mut SchedLatencies, dies: bool, most: usize) -> Machine {
     machine
 }
 
-fn report(sched: &SchedLatencies, machine: &Machine) -> SchedReport {
+fn report(sched: SchedLatencies, machine: &Machine) -> SchedReport {
     sched.report(
         machine.threads(),
         Merge::No,
@@ -87,12 +87,12 @@ fn tasks_beyond_the_most_rows_are_counted_as_others() {
     for dies in [true, false] {
         let mut all_tasks = SchedLatencies::new();
         let machine_all = run(&mut all_tasks, dies, usize::MAX);
-        let all = report(&all_tasks, &machine_all);
+        let all = report(all_tasks, &machine_all);
         assert_eq!(all.rows.len(), TASKS as usize);
         let mut few_tasks = SchedLatencies::new();
         let machine_few = run(&mut few_tasks, dies, 100);
         assert!(few_tasks.tasks.len() <= 100, "tasks that are kept apart");
-        let few = report(&few_tasks, &machine_few);
+        let few = report(few_tasks, &machine_few);
         let others = few.rows.iter().find(|row| row.is_others()).unwrap();
         assert_eq!(few.rows.len() as u64 + others.threads, 1 + TASKS as u64);
         let shape = |report: &SchedReport| {

@@ -93,7 +93,7 @@ struct RecordedKinds {
 }
 
 /// Collects scheduling latencies.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct SchedLatencies {
     convention: DelayConvention,
     /// Switches of which the CPU is not known.

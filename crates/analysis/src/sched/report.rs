@@ -1,13 +1,14 @@
 //! What was found of the tasks, made ready to print.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use doubts::{DoubtKind, Doubts};
 use event::{Kind, index_of};
 use model::Threads;
 use symbols::KernelFunctions;
 
-use super::task::{KeptWait, OtherTasks, SchedSums};
+use super::task::{OtherTasks, SchedSums};
 use super::{DelayConvention, Function, SchedLatencies, WorkSums};
 use crate::analysis::{AccountScope, AccountedEvents, EventAccount};
 use crate::continuity::Turns;
@@ -33,7 +34,7 @@ pub struct OtherTask {
     /// sum of what is not listed.
     pub tid: Option<i32>,
     /// Its name, if known.
-    pub comm: Option<String>,
+    pub comm: Option<Arc<str>>,
     /// How often.
     pub count: u64,
     /// How long this task then waited.
@@ -48,7 +49,7 @@ pub struct LongestWait {
     /// Since when.
     pub since: u64,
     /// The task that had the CPU when the wait ended: its thread id (0 is the idle task), and its name, if known.
-    pub behind: Option<(i32, Option<String>)>,
+    pub behind: Option<(i32, Option<Arc<str>>)>,
 }
 
 /// One task, or all of one name.
@@ -88,19 +89,6 @@ pub struct TaskRow {
 }
 
 impl TaskRow {
-    /// Keeps the longest wait of a task that is counted in this row.
-    fn keep_wait(&mut self, wait: KeptWait, threads: &Threads) {
-        if wait.ns > self.longest_wait.as_ref().map_or(0, |longest| longest.ns) {
-            let behind = wait.behind.and_then(|slot| threads.at(slot));
-            self.longest_wait = Some(LongestWait {
-                ns: wait.ns,
-                since: wait.since,
-                behind: behind
-                    .map(|(tid, thread)| (tid, thread.comm.as_deref().map(str::to_owned))),
-            });
-        }
-    }
-
     /// Returns whether this is the row of all that have none: its name is "others", its thread id -1.
     pub fn is_others(&self) -> bool {
         self.tid == -1 && self.comm == OTHERS
@@ -188,43 +176,36 @@ fn is_work(function: &str) -> bool {
     !BETWEEN.iter().any(|begin| function.starts_with(begin))
 }
 
-/// Returns a row that counts nothing yet.
-fn empty(comm: String, tid: i32, pid: Option<i32>) -> TaskRow {
-    TaskRow {
-        comm,
-        tid,
-        pid,
-        threads: 0,
-        runtime_ns: 0,
-        on_cpu_ns: 0,
-        off_cpu_ns: 0,
-        delays: Stats::default(),
-        delay_max_at: 0,
-        woken_waits: Stats::default(),
-        preempted: Stats::default(),
-        preempted_by: Vec::new(),
-        longest_wait: None,
-        woken_by: Vec::new(),
-        migrations: 0,
-    }
+/// Tasks that are one row.
+struct RowTasks {
+    tid: i32,
+    pid: Option<i32>,
+    /// How many.
+    threads: u64,
+    sums: SchedSums,
+}
+
+/// Another task before it has a name, since most of them get none.
+struct UnnamedTask {
+    slot: Option<u32>,
+    tid: Option<i32>,
+    count: u64,
+    ns: u64,
 }
 
 /// Returns the most of a list, by name.
 fn others_of(
     others: &OtherTasks,
     threads: &Threads,
-    by: impl Fn(&OtherTask) -> u64,
+    by: fn(&UnnamedTask) -> u64,
 ) -> Vec<OtherTask> {
-    let mut list: Vec<OtherTask> = others
+    let mut list: Vec<UnnamedTask> = others
         .all()
-        .map(|(slot, count, ns)| {
-            let thread = slot.and_then(|slot| threads.at(slot));
-            OtherTask {
-                tid: thread.map(|(tid, _)| tid),
-                comm: thread.and_then(|(_, t)| t.comm.as_deref().map(str::to_owned)),
-                count,
-                ns,
-            }
+        .map(|(slot, count, ns)| UnnamedTask {
+            slot,
+            tid: slot.and_then(|slot| Some(threads.at(slot)?.0)),
+            count,
+            ns,
         })
         .collect();
     list.sort_by(|a, b| {
@@ -233,41 +214,56 @@ fn others_of(
             .then(a.tid.cmp(&b.tid))
     });
     if list.len() > LISTED {
-        let rest = list.split_off(LISTED - 1);
-        list.push(OtherTask {
+        let rest = list.drain(LISTED - 1..);
+        let sum = rest.fold((0u64, 0u64), |(count, ns), other| {
+            (
+                count.saturating_add(other.count),
+                ns.saturating_add(other.ns),
+            )
+        });
+        list.push(UnnamedTask {
+            slot: None,
             tid: None,
-            comm: None,
-            count: rest
-                .iter()
-                .map(|other| other.count)
-                .fold(0, u64::saturating_add),
-            ns: rest
-                .iter()
-                .map(|other| other.ns)
-                .fold(0, u64::saturating_add),
+            count: sum.0,
+            ns: sum.1,
         });
     }
-    list
+    // Of each of many tasks: only what is listed takes memory.
+    let mut out = Vec::with_capacity(list.len());
+    out.extend(list.into_iter().map(|other| {
+        let thread = other.slot.and_then(|slot| threads.at(slot));
+        OtherTask {
+            tid: other.tid,
+            comm: thread.and_then(|(_, thread)| thread.comm.clone()),
+            count: other.count,
+            ns: other.ns,
+        }
+    }));
+    out
 }
 
 impl SchedLatencies {
     /// Returns what was found. `keep` says which threads are wanted, by thread id and process; `functions`
     /// names the kernel's.
+    ///
+    /// What was kept of a task becomes its row, so that a hundred thousand tasks are there once.
     pub fn report(
-        &self,
+        mut self,
         threads: &Threads,
         merge: Merge,
         keep: &dyn Fn(i32, Option<i32>) -> bool,
         functions: KernelFunctions<'_>,
     ) -> SchedReport {
-        let mut rows: BTreeMap<(String, i32, u32), (TaskRow, OtherTasks, OtherTasks)> =
-            BTreeMap::new();
-        let mut delays = Stats::default();
-        for (slot, task) in self.tasks.iter() {
+        let tasks = std::mem::take(&mut self.tasks);
+        let mut rows = Vec::with_capacity(match merge {
+            Merge::No => tasks.len() + 1,
+            Merge::ByComm => 0,
+        });
+        let mut by_comm: BTreeMap<String, RowTasks> = BTreeMap::new();
+        for (slot, task) in tasks.into_all() {
             let Some((tid, thread)) = threads.at(slot) else {
                 continue;
             };
-            let sums = &task.own;
             // The idle task waits for nothing.
             if tid == 0 || !task.has_atoms() || !keep(tid, thread.pid) {
                 continue;
@@ -276,41 +272,39 @@ impl SchedLatencies {
                 .comm
                 .as_deref()
                 .map_or_else(|| format!(":{tid}"), str::to_owned);
-            let key = match merge {
-                Merge::No => (comm.clone(), tid, slot),
-                Merge::ByComm => (comm.clone(), 0, 0),
+            let of = RowTasks {
+                tid,
+                pid: thread.pid,
+                threads: 1,
+                sums: *task.own,
             };
-            let (row, woken_by, preempted_by) = rows.entry(key).or_insert_with(|| {
-                let row = empty(comm, tid, thread.pid);
-                (row, OtherTasks::default(), OtherTasks::default())
-            });
-            self.add(row, sums);
-            if let Some(wait) = sums.longest_wait() {
-                row.keep_wait(wait, threads);
+            match (merge, by_comm.get_mut(&comm)) {
+                (Merge::No, _) => rows.push(self.row(comm, of, threads)),
+                (Merge::ByComm, None) => {
+                    by_comm.insert(comm, of);
+                }
+                (Merge::ByComm, Some(row)) => {
+                    row.threads += 1;
+                    row.sums.merge(&of.sums);
+                }
             }
-            delays.merge(&sums.delays);
-            woken_by.merge(&sums.woken_by);
-            preempted_by.merge(&sums.preempted_by);
         }
+        let by_comm = by_comm.into_iter();
+        rows.extend(by_comm.map(|(comm, of)| self.row(comm, of, threads)));
         // Whose they are is not known any more.
         let beyond = self.other_tasks;
         if beyond > 0 && keep(-1, None) {
-            let mut row = empty(OTHERS.to_owned(), -1, None);
-            self.add(&mut row, &self.others);
-            row.threads = beyond;
-            delays.merge(&self.others.delays);
-            let (woken_by, preempted_by) = (&self.others.woken_by, &self.others.preempted_by);
-            let row = (row, woken_by.clone(), preempted_by.clone());
-            rows.insert((OTHERS.to_owned(), -1, u32::MAX), row);
+            let of = RowTasks {
+                tid: -1,
+                pid: None,
+                threads: beyond,
+                sums: std::mem::take(&mut self.others),
+            };
+            rows.push(TaskRow {
+                longest_wait: None,
+                ..self.row(OTHERS.to_owned(), of, threads)
+            });
         }
-        let mut rows: Vec<TaskRow> = rows
-            .into_values()
-            .map(|(row, woken_by, preempted_by)| TaskRow {
-                woken_by: others_of(&woken_by, threads, |other| other.count),
-                preempted_by: others_of(&preempted_by, threads, |other| other.ns),
-                ..row
-            })
-            .collect();
         rows.sort_by(|a, b| {
             let mean = |row: &TaskRow| row.delays.total() / row.delays.count().max(1);
             (mean(b).cmp(&mean(a)))
@@ -318,7 +312,12 @@ impl SchedLatencies {
                 .then(b.delays.count().cmp(&a.delays.count()))
                 .then(b.runtime_ns.cmp(&a.runtime_ns))
                 .then(a.tid.cmp(&b.tid))
+                .then_with(|| a.comm.cmp(&b.comm))
         });
+        let mut delays = Stats::default();
+        for row in &rows {
+            delays.merge(&row.delays);
+        }
         SchedReport {
             delays_as: Some(self.convention),
             kinds: self.kinds(),
@@ -339,23 +338,37 @@ impl SchedLatencies {
         }
     }
 
-    /// Adds a task to a row.
-    fn add(&self, row: &mut TaskRow, task: &SchedSums) {
-        row.threads += 1;
-        row.runtime_ns = row.runtime_ns.saturating_add(task.runtime_ns);
-        row.on_cpu_ns = row.on_cpu_ns.saturating_add(task.on_cpu_ns);
-        row.off_cpu_ns = row.off_cpu_ns.saturating_add(task.off_cpu_ns);
-        if task.delays.max() > row.delays.max() {
-            row.delay_max_at = task.delay_max_at;
+    /// Makes the row of tasks.
+    fn row(&self, comm: String, of: RowTasks, threads: &Threads) -> TaskRow {
+        let sums = of.sums;
+        let longest_wait = sums.longest_wait().map(|wait| {
+            let behind = wait.behind.and_then(|slot| threads.at(slot));
+            LongestWait {
+                ns: wait.ns,
+                since: wait.since,
+                behind: behind.map(|(tid, thread)| (tid, thread.comm.clone())),
+            }
+        });
+        TaskRow {
+            comm,
+            tid: of.tid,
+            pid: of.pid,
+            threads: of.threads,
+            runtime_ns: sums.runtime_ns,
+            on_cpu_ns: sums.on_cpu_ns,
+            off_cpu_ns: sums.off_cpu_ns,
+            delay_max_at: sums.delay_max_at,
+            preempted_by: others_of(&sums.preempted_by, threads, |other| other.ns),
+            longest_wait,
+            woken_by: others_of(&sums.woken_by, threads, |other| other.count),
+            migrations: match self.has.migrations {
+                true => sums.migrations,
+                false => sums.cpu_changes,
+            },
+            delays: sums.delays,
+            woken_waits: sums.woken_waits,
+            preempted: sums.preempted,
         }
-        row.delays.merge(&task.delays);
-        row.preempted.merge(&task.preempted);
-        row.woken_waits.merge(&task.woken_waits);
-        row.migrations += if self.has.migrations {
-            task.migrations
-        } else {
-            task.cpu_changes
-        };
     }
 
     fn cpu_rows(&self, threads: &Threads) -> Vec<CpuRow> {
@@ -367,7 +380,7 @@ impl SchedLatencies {
                 let (tid, thread) = threads.at(slot)?;
                 let other = OtherTask {
                     tid: Some(tid),
-                    comm: thread.comm.as_deref().map(str::to_owned),
+                    comm: thread.comm.clone(),
                     count: 1,
                     ns: cpu.delays.max(),
                 };

@@ -7,6 +7,8 @@ use crate::Stats;
 
 /// Wakers, and tasks that preempted, are kept apart up to so many for each task.
 const MAX_OTHERS: usize = 64;
+/// For so many more there is room once a list is full.
+const OTHERS_AT_ONCE: usize = 8;
 
 /// What a task waits for, as `perf sched latency` sees it (`enum thread_state`, `tools/perf/builtin-sched.c`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,19 +28,24 @@ const NEVER: u64 = u64::MAX;
 /// Counts of others that did something to a task.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct OtherTasks {
-    list: Vec<(u32, u64, u64)>,
+    /// Slot, count and time of each: a hundred thousand tasks have such a list, so it is no longer than it must be.
+    list: Vec<(u32, u32, u64)>,
     /// What is beyond the list.
     rest: (u64, u64),
 }
 
 impl OtherTasks {
-    fn add(&mut self, other: u32, count: u64, ns: u64) {
+    fn add(&mut self, other: u32, count: u32, ns: u64) {
         if let Some(item) = self.list.iter_mut().find(|item| item.0 == other) {
-            item.1 += count;
+            item.1 = item.1.saturating_add(count);
             item.2 = item.2.saturating_add(ns);
         } else if self.list.len() < MAX_OTHERS {
+            if self.list.len() == self.list.capacity() {
+                self.list.reserve_exact(OTHERS_AT_ONCE);
+            }
             self.list.push((other, count, ns));
         } else {
+            let count = u64::from(count);
             self.rest.0 += count;
             self.rest.1 = self.rest.1.saturating_add(ns);
         }
@@ -46,7 +53,8 @@ impl OtherTasks {
 
     /// Returns slot, count and time of each, and what is not kept apart.
     pub(super) fn all(&self) -> impl Iterator<Item = (Option<u32>, u64, u64)> + '_ {
-        let listed = self.list.iter().map(|&(slot, n, ns)| (Some(slot), n, ns));
+        let listed = self.list.iter();
+        let listed = listed.map(|&(slot, n, ns)| (Some(slot), u64::from(n), ns));
         let rest = (self.rest.0 > 0).then_some((None, self.rest.0, self.rest.1));
         listed.chain(rest)
     }
@@ -57,7 +65,7 @@ impl OtherTasks {
         self.list.retain(|&(slot, count, ns)| {
             let past = retired.has_slot(slot);
             if past {
-                rest.0 += count;
+                rest.0 += u64::from(count);
                 rest.1 = rest.1.saturating_add(ns);
             }
             !past

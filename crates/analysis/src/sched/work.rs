@@ -28,7 +28,7 @@ pub(super) struct WorkSums {
 }
 
 /// A stack of a kworker: the last function of it, or nothing once that of its work item was found.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct StackOf {
     last: Option<String>,
     found: bool,

@@ -141,7 +141,7 @@ pub(crate) fn follow(name: &str, text: &str) -> Result<FollowedVcpus, String> {
     let followed = FollowedVcpus {
         spans: kept.spans,
         vcpus: machine.vcpus().collect(),
-        report: vcpus.get().report(&study.walked()),
+        report: vcpus.get().clone().report(&study.walked()),
         machine,
         longest_silence,
     };

@@ -120,7 +120,7 @@ pub(crate) fn found(asked: &AskedStudy) -> String {
         asked
             .vcpus
             .as_ref()
-            .map(|one| one.get().report(&walked).rows),
+            .map(|one| one.get().clone().report(&walked).rows),
         asked.irqs.as_ref().map(|one| one.get().report(&walked)),
         asked
             .info

@@ -1,5 +1,7 @@
 //! The account of each vCPU by itself: one of sixteen that is lost in its exits is six per cent of the sum of all.
 
+use std::collections::HashMap;
+
 use analysis::{HandledClass, VcpuRow};
 use model::State;
 
@@ -32,11 +34,18 @@ pub(super) fn accounts(case: &Case<'_>, all: &TimeAccount) -> Vec<VcpuAccount> {
     if rows.len() < 2 {
         return Vec::new();
     }
+    let mut classes: HashMap<i32, Vec<&HandledClass>> = HashMap::new();
+    for handled in &case.picture.handling {
+        let of_vcpu = classes.entry(handled.tid).or_default();
+        of_vcpu.extend(&handled.classes);
+    }
+    let recorder_ns = case.picture.waits.recorder_ns();
     let observed = |row: &&&VcpuRow| row.times.total() as f64 >= longest as f64 * OBSERVED;
     rows.iter()
         .filter(observed)
         .map(|row| {
-            let mut account = TimeAccount::new(parts(case, row));
+            let classes = classes.get(&row.tid).map_or(&[][..], Vec::as_slice);
+            let mut account = TimeAccount::new(parts(row, classes, recorder_ns));
             for one in &mut account.rows {
                 one.explained_ns = one.ns.min(all.explained_of(one.part));
             }
@@ -50,13 +59,12 @@ pub(super) fn accounts(case: &Case<'_>, all: &TimeAccount) -> Vec<VcpuAccount> {
         .collect()
 }
 
-fn parts(case: &Case<'_>, vcpu: &VcpuRow) -> Vec<AccountRow> {
+/// Returns the parts of a vCPU's time; `recorder_ns` is for how long vCPUs waited behind the recorder.
+fn parts(vcpu: &VcpuRow, classes: &[&HandledClass], recorder_ns: u64) -> Vec<AccountRow> {
     let of = |state: State| vcpu.times.get(state);
     let mut rows = states(of);
-    let handling = case.picture.handling.iter();
-    let classes = handling.filter(|one| one.tid == vcpu.tid);
     let mut rest = of(State::Kernel) + of(State::User) + of(State::Unknown);
-    for HandledClass { class, times } in classes.flat_map(|one| &one.classes) {
+    for HandledClass { class, times } in classes {
         for (part, state, by) in [
             (AccountPart::Kvm(*class), State::Kernel, "in KVM"),
             (AccountPart::Vmm(*class), State::User, "in the VMM"),
@@ -80,7 +88,7 @@ fn parts(case: &Case<'_>, vcpu: &VcpuRow) -> Vec<AccountRow> {
     let idle = idle.min(runnable);
     let behind = runnable - idle;
     // Behind the recorder any of them may have waited.
-    let recorder = behind.min(case.picture.waits.recorder_ns());
+    let recorder = behind.min(recorder_ns);
     rows.extend(waits(idle, recorder, behind - recorder));
     rows
 }

@@ -7,6 +7,7 @@ use analysis::TaskRow;
 use super::ledger::{AccountRow, TimeAccount};
 use super::part::AccountPart;
 use crate::Case;
+use crate::case::VmHelpers;
 
 /// A thread that works for a VM may take this share of a CPU: one that takes more is what everything waits for.
 /// `disk-healthy` has a main loop of 35 %.
@@ -18,6 +19,7 @@ pub(super) fn account(case: &Case<'_>) -> TimeAccount {
         return TimeAccount::default();
     };
     let vcpus = case.vcpu_tids();
+    let helpers = case.vm_helpers();
     let recorder: HashSet<i32> = {
         let threads = case.picture.recorder.threads.iter();
         threads.map(|thread| thread.tid).collect()
@@ -26,7 +28,10 @@ pub(super) fn account(case: &Case<'_>) -> TimeAccount {
     let mut rows = Vec::new();
     let span = case.picture.span_ns.unwrap_or(0) as f64;
     for task in &report.rows {
-        if vcpus.contains(&task.tid) || recorder.contains(&task.tid) || !works_for_vms(case, task) {
+        if vcpus.contains(&task.tid)
+            || recorder.contains(&task.tid)
+            || !works_for_vms(&helpers, task)
+        {
             continue;
         }
         let ns = task.on_cpu_ns.max(task.runtime_ns);
@@ -47,7 +52,6 @@ pub(super) fn account(case: &Case<'_>) -> TimeAccount {
     TimeAccount::new(rows)
 }
 
-fn works_for_vms(case: &Case<'_>, task: &TaskRow) -> bool {
-    let of_vm = |pid: i32| case.is_helper(pid, "");
-    case.is_helper(task.tid, &task.comm) || task.pid.is_some_and(of_vm)
+fn works_for_vms(helpers: &VmHelpers, task: &TaskRow) -> bool {
+    helpers.has_named(task.tid, &task.comm) || task.pid.is_some_and(|pid| helpers.has(pid))
 }

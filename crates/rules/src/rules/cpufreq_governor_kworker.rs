@@ -436,11 +436,12 @@ fn do_something_else(case: &Case<'_>, sched: &SchedReport) -> bool {
 /// work is queued by the scheduler and by its timer, on behalf of whoever runs.
 fn woken_by_vmms(case: &Case<'_>, sched: &SchedReport) -> bool {
     let vcpus = case.vcpu_tids();
+    let helpers = case.vm_helpers();
     let of_vmm = |waker: &OtherTask| {
         let Some(tid) = waker.tid.filter(|tid| !vcpus.contains(tid)) else {
             return false;
         };
-        case.is_helper(tid, waker.comm.as_deref().unwrap_or_default())
+        helpers.has_named(tid, waker.comm.as_deref().unwrap_or_default())
     };
     let kworkers = sched.rows.iter().filter(|row| is_bound(&row.comm));
     // One kworker hands work to another: who woke the first one counts.

@@ -6,6 +6,7 @@ use analysis::TaskRow;
 use model::NamedRole;
 use words::duration::human;
 
+use crate::case::VmHelpers;
 use crate::evidence::{Evidence, Ns, ThreadMention, says};
 use crate::{
     Case, EvidenceNumber, Finding, FindingCost, RecordNeeds, Remedy, RestsOn, Rule, RuleLook,
@@ -94,6 +95,14 @@ pub(crate) static RULE: Rule = Rule {
     look: RuleLook::Case(look),
 };
 
+/// Threads by what they do for VMs.
+struct ServedVms {
+    vcpus: HashSet<i32>,
+    /// Who wakes vCPUs.
+    wakers: HashSet<i32>,
+    helpers: VmHelpers,
+}
+
 /// The longest wait of a task: how long, since when, and behind whom.
 struct HelperWait<'a> {
     row: &'a TaskRow,
@@ -124,9 +133,13 @@ fn look(case: &Case<'_>) -> Verdict {
     if vcpus.is_empty() && !report.rows.iter().any(named) {
         return Verdict::Clear;
     }
-    let wakers = wakers(case, &vcpus);
+    let served = ServedVms {
+        wakers: wakers(case, &vcpus),
+        helpers: case.vm_helpers(),
+        vcpus,
+    };
     let mut waits: Vec<HelperWait<'_>> = (report.rows.iter())
-        .filter(|row| serves(case, row, &vcpus, &wakers))
+        .filter(|row| serves(case, row, &served))
         .filter_map(|row| longest(case, row))
         .filter(|wait| wait.ns >= LONG_NS)
         .collect();
@@ -147,31 +160,30 @@ fn wakers(case: &Case<'_>, vcpus: &HashSet<i32>) -> HashSet<i32> {
 }
 
 /// Whether VMs depend on a thread.
-fn serves(case: &Case<'_>, row: &TaskRow, vcpus: &HashSet<i32>, wakers: &HashSet<i32>) -> bool {
-    if row.is_others() || vcpus.contains(&row.tid) || case.picture.recorder.role(row.tid).is_some()
+fn serves(case: &Case<'_>, row: &TaskRow, vms: &ServedVms) -> bool {
+    if row.is_others()
+        || vms.vcpus.contains(&row.tid)
+        || case.picture.recorder.role(row.tid).is_some()
     {
         return false;
     }
     match NamedRole::from(row.comm.as_str()) {
         NamedRole::Kworker(Some(_)) => {
-            case.printed() || wakers.contains(&row.tid) || is_behind_vm(case, row, vcpus)
+            case.printed() || vms.wakers.contains(&row.tid) || is_behind_vm(row, vms)
         }
-        _ => case.is_helper(row.tid, &row.comm),
+        _ => vms.helpers.has_named(row.tid, &row.comm),
     }
 }
 
 /// Whether a task waited longest behind a thread of a VM: what that wakes works for VMs, too.
-fn is_behind_vm(case: &Case<'_>, row: &TaskRow, vcpus: &HashSet<i32>) -> bool {
+fn is_behind_vm(row: &TaskRow, vms: &ServedVms) -> bool {
     let behind = row
         .longest_wait
         .as_ref()
         .and_then(|wait| wait.behind.as_ref());
     behind.is_some_and(|(tid, comm)| {
         let role = NamedRole::from(comm.as_deref().unwrap_or_default());
-        let mut vms = case.vms().iter();
-        vcpus.contains(tid)
-            || role.is_vhost()
-            || vms.any(|vm| vm.pid == Some(*tid) || vm.helpers.contains(tid))
+        vms.vcpus.contains(tid) || role.is_vhost() || vms.helpers.has(*tid)
     })
 }
 

@@ -1,5 +1,7 @@
 //! The VMM's main thread is woken by timers all the time, for devices that it emulates.
 
+use std::collections::{HashMap, HashSet};
+
 use analysis::{MainLoopRow, TaskRow};
 use domain::Domain;
 use model::NamedRole;
@@ -146,10 +148,11 @@ fn look(case: &Case<'_>) -> Verdict {
     if case.vms().is_empty() {
         return Verdict::Clear;
     }
-    let is_main = |tid: i32| case.vms().iter().any(|vm| vm.pid == Some(tid));
+    let mains: HashSet<i32> = case.vms().iter().filter_map(|vm| vm.pid).collect();
+    let is_main = |tid: i32| mains.contains(&tid);
     let is_qemu = |comm: &str| NamedRole::from(comm) == NamedRole::Qemu;
     let named = |row: &TaskRow| is_qemu(&row.comm) || is_main(row.tid);
-    if case.vms().iter().all(|vm| vm.pid.is_none()) && !report.rows.iter().any(named) {
+    if mains.is_empty() && !report.rows.iter().any(named) {
         return Verdict::Unknown(
             "Record with the threads' processes (trapline record), or give --facts: which thread is the VMM's main one \
              is not known."
@@ -157,10 +160,16 @@ fn look(case: &Case<'_>) -> Verdict {
         );
     }
     let loops = case.picture.main_loops.iter();
-    let mains = loops.filter(|row| is_main(row.tid) || row.comm.as_deref().is_some_and(is_qemu));
-    let mut polls: Vec<PollingLoop<'_>> = mains
+    let tasks: HashMap<i32, &TaskRow> = report
+        .rows
+        .iter()
+        .rev()
+        .map(|task| (task.tid, task))
+        .collect();
+    let loops = loops.filter(|row| is_main(row.tid) || row.comm.as_deref().is_some_and(is_qemu));
+    let mut polls: Vec<PollingLoop<'_>> = loops
         .filter_map(|row| {
-            let task = report.rows.iter().find(|task| task.tid == row.tid)?;
+            let task = tasks.get(&row.tid)?;
             polling(case, row, task)
         })
         .collect();

@@ -334,7 +334,7 @@ fn analyse(reader: &RecordingReader<'_>, which: usize) {
     text.push_str(&render::vcpus::csv(&vcpus, ClockUnit::default()));
     let sched = answers.take(sched);
     for merge in [Merge::No, Merge::ByComm] {
-        let report = sched.report(
+        let report = sched.clone().report(
             walked.machine.threads(),
             merge,
             &|_, _| true,

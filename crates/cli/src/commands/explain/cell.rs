@@ -225,7 +225,7 @@ pub(super) fn sched(recording: &OpenRecording<'_>, cell: CellName<'_>) -> Result
         let threads = study.walked().machine.threads();
         looked_at.get().cell(threads, tid, what)
     });
-    let sched = shared.get();
+    let sched = std::mem::take(&mut *shared.get_mut());
     recording.require_switches(sched.saw_switches())?;
     let threads = answers.walked().machine.threads();
     let report = sched.report(threads, Merge::No, &|_, _| true, recording.functions());

@@ -1,0 +1,131 @@
+//! Counts of durations by bucket.
+
+use std::collections::BTreeMap;
+
+/// Buckets to a power of two: a bucket is at most 1/64 of its value wide.
+const SUB_BITS: u32 = 6;
+const SUB: usize = 1 << SUB_BITS;
+/// Powers of two that have buckets: all below 64 are one, and a `u64` has 58 more.
+const OCTAVES: usize = 64 - SUB_BITS as usize + 1;
+
+/// How many durations are in each bucket. Waits of one thread lie within a few powers of two, so only those that
+/// have any are kept.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct DurationBuckets {
+    octaves: [Option<Box<[u32; SUB]>>; OCTAVES],
+}
+
+impl Default for DurationBuckets {
+    fn default() -> DurationBuckets {
+        DurationBuckets {
+            octaves: [const { None }; OCTAVES],
+        }
+    }
+}
+
+impl DurationBuckets {
+    /// Counts a duration.
+    #[inline]
+    pub(crate) fn add(&mut self, ns: u64) {
+        let index = bucket_of(ns);
+        let octave = self.octaves[index >> SUB_BITS].get_or_insert_with(no_durations);
+        let count = &mut octave[index & (SUB - 1)];
+        *count = count.saturating_add(1);
+    }
+
+    /// Adds the counts of others.
+    pub(crate) fn merge(&mut self, other: &DurationBuckets) {
+        for (mine, theirs) in self.octaves.iter_mut().zip(&other.octaves) {
+            let Some(theirs) = theirs else { continue };
+            let mine = mine.get_or_insert_with(no_durations);
+            for (mine, theirs) in mine.iter_mut().zip(theirs.iter()) {
+                *mine = mine.saturating_add(*theirs);
+            }
+        }
+    }
+
+    /// Returns the middle of each bucket that has durations, and how many, the lowest first.
+    pub(crate) fn counts(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let octaves = self.octaves.iter().enumerate();
+        let octaves = octaves.filter_map(|(at, octave)| Some((at, octave.as_deref()?)));
+        octaves.flat_map(|(at, octave)| {
+            let counts = octave.iter().enumerate();
+            let counts = counts.filter(|(_, count)| **count > 0);
+            counts.map(move |(sub, &count)| (middle_of((at << SUB_BITS) + sub), u64::from(count)))
+        })
+    }
+}
+
+/// What a power of two has before any of its durations are counted: seldom called.
+#[cold]
+fn no_durations() -> Box<[u32; SUB]> {
+    Box::new([0; SUB])
+}
+
+/// How many durations there are in each of sixteen buckets to a power of two.
+pub(crate) fn sixteenths(durations: impl Iterator<Item = (u64, u64)>) -> Vec<(u64, u64, u64)> {
+    let mut counts: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
+    for (ns, count) in durations {
+        let width = 1 << (63 - (ns | 1).leading_zeros()).saturating_sub(4);
+        let low = ns / width * width;
+        let into = counts.entry(low).or_insert((low.saturating_add(width), 0));
+        into.1 += count;
+    }
+    let counts = counts.into_iter();
+    counts
+        .map(|(low, (high, count))| (low, high, count))
+        .collect()
+}
+
+/// Returns the bucket of a duration: itself below 64, then 64 buckets to each power of two.
+#[inline]
+fn bucket_of(ns: u64) -> usize {
+    if ns < SUB as u64 {
+        return ns as usize;
+    }
+    let octave = 63 - ns.leading_zeros() - SUB_BITS;
+    let sub = (ns >> octave) as usize & (SUB - 1);
+    ((octave as usize + 1) << SUB_BITS) + sub
+}
+
+/// Returns the middle of a bucket's range.
+fn middle_of(index: usize) -> u64 {
+    if index < SUB {
+        return index as u64;
+    }
+    let octave = (index >> SUB_BITS) - 1;
+    let low = ((SUB + (index & (SUB - 1))) as u64) << octave;
+    low + ((1u64 << octave) >> 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_cover_all_numbers_in_order() {
+        let mut last = 0;
+        for shift in 0..64 {
+            for ns in [1u64 << shift, (1u64 << shift) | (1u64 << shift >> 1)] {
+                let index = bucket_of(ns);
+                assert!(index >= last);
+                last = index;
+                let middle = middle_of(index);
+                assert!(middle.abs_diff(ns) <= ns / 32, "{ns} {middle}");
+            }
+        }
+        assert_eq!(bucket_of(u64::MAX), OCTAVES * SUB - 1);
+    }
+
+    /// Of a hundred thousand threads each has some.
+    #[test]
+    fn what_has_no_durations_takes_no_memory() {
+        let mut buckets = DurationBuckets::default();
+        for ns in [4_000_000, 4_100_000, 4_200_000, 4_200_001] {
+            buckets.add(ns);
+        }
+        assert_eq!(buckets.octaves.iter().flatten().count(), 2);
+        let counts: Vec<u64> = buckets.counts().map(|(_, count)| count).collect();
+        assert_eq!(counts, [1, 1, 2]);
+    }
+}
