@@ -1,5 +1,7 @@
 //! A command's answer, in the format that was asked for.
 
+use std::io::Write;
+
 use anyhow::Result;
 use event::Quality;
 use render::clock_unit::ClockedDocument;
@@ -38,7 +40,7 @@ impl Answer<'_> {
         output::note_doubts(self.quality);
         match self.format {
             Format::Table => output::table(&text()),
-            Format::Json => output::print(&self.document(document())),
+            Format::Json => self.print_document(document()),
             Format::Csv => {
                 output::print(&csv(self.clock))?;
                 output::say_doubts(&self.inputs.join(", "), self.quality)
@@ -56,6 +58,22 @@ impl Answer<'_> {
         let document = self.document(part);
         let open = document.trim_end().trim_end_matches('}').trim_end();
         format!("{open},\n  \"{list}\": [")
+    }
+
+    /// Prints the document as it is made: that of a large host takes more memory than all that was found.
+    fn print_document(self, part: impl Serialize) -> Result<()> {
+        let clock = self.clock;
+        let own = ClockedDocument { clock, part };
+        let mut out = output::stdout();
+        json::write_document(
+            &mut out,
+            VERSION,
+            self.command,
+            self.inputs,
+            self.quality,
+            own,
+        )?;
+        Ok(out.flush()?)
     }
 
     /// Returns the document.

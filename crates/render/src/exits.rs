@@ -1,6 +1,7 @@
 //! Exit statistics.
 
 use std::fmt::Write;
+use std::rc::Rc;
 
 use analysis::{
     ExitRow, ExitTable, ExitsReport, GuestCode, GuestContext, GuestFunction, HandledBy, Stats,
@@ -8,13 +9,10 @@ use analysis::{
 };
 use doubts::Doubts;
 use event::Isa;
-use serde::Serialize;
-use serde_json::Value;
 
 use crate::amounts::{of_any, percentile, share};
 use crate::html::Frame;
 use crate::row_doubts::{RowScope, with_doubts};
-use crate::shape;
 use crate::table::{Table, Unit, UnknownColumn, Views, more, reorder};
 use crate::times::{self, TimesViews};
 use crate::{ClockUnit, Layout, guest_tasks, quality, vms};
@@ -24,7 +22,7 @@ pub(crate) struct Exit<'r> {
     isa: Option<Isa>,
     report: &'r ExitsReport,
     row: &'r ExitRow,
-    unknowable: &'r [Unknowable],
+    unknowable: Rc<[Unknowable]>,
     /// Whether shares of the report's sums can be computed.
     has_shares: bool,
 }
@@ -174,10 +172,10 @@ fn split_columns<'r>(table: Table<'r, Exit<'r>>) -> Table<'r, Exit<'r>> {
         ..TimesViews::NONE
     };
     times::columns(table, views, |e| {
-        (e.row.times.unwrap_or_default(), e.unknowable)
+        (e.row.times.unwrap_or_default(), &e.unknowable)
     })
     .column("user_count", Count, |e| {
-        known_amount(e.unknowable, "user_count", e.row.user_count)
+        known_amount(&e.unknowable, "user_count", e.row.user_count)
     })
     .page("to the VMM")
     .column("handled_by", Text, |e| {
@@ -299,14 +297,15 @@ fn narrow_key(exit: &Exit<'_>) -> String {
 pub(crate) fn rows<'r>(
     isa: Option<Isa>,
     report: &'r ExitsReport,
-    unknowable: &'r [Unknowable],
-) -> impl Iterator<Item = Exit<'r>> {
+    unknowable: &[Unknowable],
+) -> impl Iterator<Item = Exit<'r>> + use<'r> {
+    let unknowable: Rc<[Unknowable]> = unknowable.into();
     let has_shares = report.has_shares();
     report.rows.iter().map(move |row| Exit {
         isa,
         report,
         row,
-        unknowable,
+        unknowable: Rc::clone(&unknowable),
         has_shares,
     })
 }
@@ -317,76 +316,11 @@ pub(crate) fn unknowable(report: &ExitsReport) -> Vec<Unknowable> {
     seen.map(analysis::unknowable).unwrap_or_default()
 }
 
-/// The fields of a document: those of the first table, and the list of all where there are several.
-#[derive(Debug, Serialize)]
-pub struct ExitsDocument {
-    #[serde(flatten)]
-    first: Option<OneTable>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tables: Option<Vec<OneTable>>,
-}
-
-shape!(ExitsDocument { ..first, tables? });
-
-/// A table in a document.
-#[derive(Debug, Serialize)]
-pub struct OneTable {
-    event: &'static str,
-    isa: Option<&'static str>,
-    rows: Value,
-    total_count: u64,
-    total_ns: Option<u64>,
-    handling_ns: Option<u64>,
-    /// Left out where rows do not say where their time went.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    unknowable: Option<Vec<Unknowable>>,
-    /// The event that would have recorded the accesses, where the exits alone say them; left out elsewhere.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    not_recorded: Option<&'static str>,
-}
-
-shape!(OneTable {
-    event, isa, rows: columns_in_documents(&Doubts::default()).shape().list(), total_count, total_ns, handling_ns,
-    unknowable?, not_recorded?
-});
-
 /// Columns in documents: behind the others the doubts that are about a row's VM or vCPU and not about all.
-pub(crate) fn columns_in_documents<'r>(doubts: &'r Doubts) -> Table<'r, Exit<'r>> {
+pub(crate) fn columns_in_documents<'r>(doubts: &Doubts) -> Table<'r, Exit<'r>> {
     with_doubts(columns(), doubts, |e| {
         RowScope::of_threads(e.row.tids.iter().copied())
     })
-}
-
-/// Returns the fields of a document. Rows have the ids of those of the doubts that are about them.
-pub fn document(isa: Option<Isa>, reports: &[ExitsReport], doubts: &Doubts) -> ExitsDocument {
-    let first = reports.first();
-    ExitsDocument {
-        first: first.map(|report| one_table(isa, report, doubts)),
-        tables: (reports.len() > 1).then(|| tables(isa, reports, doubts)),
-    }
-}
-
-/// Returns the tables of a document.
-pub fn tables(isa: Option<Isa>, reports: &[ExitsReport], doubts: &Doubts) -> Vec<OneTable> {
-    let reports = reports.iter();
-    reports
-        .map(|report| one_table(isa, report, doubts))
-        .collect()
-}
-
-fn one_table(isa: Option<Isa>, report: &ExitsReport, doubts: &Doubts) -> OneTable {
-    let unknowable = unknowable(report);
-    let rows = columns_in_documents(doubts).json(rows(isa, report, &unknowable));
-    OneTable {
-        event: report.table.name(),
-        isa: isa.map(Isa::name),
-        rows,
-        total_count: report.total_count,
-        total_ns: report.is_timed().then_some(report.total_ns),
-        handling_ns: report.is_timed().then_some(report.handling_ns),
-        unknowable: report.seen.is_some().then_some(unknowable),
-        not_recorded: report.missing_event(),
-    }
 }
 
 /// Sorts the rows by a column: largest first, names in alphabetical order, what is not known last.

@@ -1,11 +1,13 @@
 //! The parts all JSON documents share.
 
 use std::borrow::Cow;
+use std::io::{self, BufWriter, Write};
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::clock_unit::ClockedDocument;
+use crate::neutral::JsonWriter;
 use crate::schema::{HasShape, Member, Shape};
 use crate::shape;
 
@@ -95,14 +97,22 @@ fn envelope() -> Shape {
 /// The number of the form that documents have: it goes up where a field changes its meaning or goes.
 pub const SCHEMA: u32 = 1;
 
-/// Returns a document as text, a line break behind it. `own` has the command's own fields; `()` has none.
-pub fn document(
+/// Bytes of a document that are put together before they are written.
+const PIECE: usize = 64 << 10;
+
+/// Writes a document, a line break behind it. `own` has the command's own fields; `()` has none.
+///
+/// # Errors
+///
+/// It cannot be written.
+pub fn write_document(
+    out: &mut dyn Write,
     version: &str,
     command: &str,
     inputs: &[String],
     quality: &event::Quality,
     own: ClockedDocument<impl Serialize>,
-) -> String {
+) -> io::Result<()> {
     let document = Document {
         trapline: version,
         schema: SCHEMA,
@@ -111,7 +121,24 @@ pub fn document(
         quality: QualityDocument::of(quality),
         own,
     };
-    shown(serde_json::to_string_pretty(&document)) + "\n"
+    let mut out = BufWriter::with_capacity(PIECE, JsonWriter::new(out));
+    serde_json::to_writer_pretty(&mut out, &document)?;
+    out.write_all(b"\n")?;
+    out.flush()
+}
+
+/// Returns a document as text, as [`write_document`] writes it.
+pub fn document(
+    version: &str,
+    command: &str,
+    inputs: &[String],
+    quality: &event::Quality,
+    own: ClockedDocument<impl Serialize>,
+) -> String {
+    let mut text = Vec::new();
+    // What has names for fields can always be written.
+    let _ = write_document(&mut text, version, command, inputs, quality, own);
+    String::from_utf8(text).unwrap_or_default()
 }
 
 /// Returns an item of a list as text, in one line.

@@ -28,6 +28,7 @@ pub mod diagnose;
 pub mod distributions;
 pub mod exit_list;
 pub mod exits;
+pub mod exits_document;
 pub mod explain;
 pub mod facts;
 pub mod firefox;

@@ -8,6 +8,7 @@ sees none, as `\u{202e}`. Texts without them, and that is all of ordinary record
 
 use std::borrow::Cow;
 use std::fmt::Write;
+use std::io;
 
 /// Returns whether a character steers what shows it: control characters (C0, DEL, C1), marks and overrides of
 /// direction (UAX #9), and Unicode's separators of lines and paragraphs.
@@ -73,6 +74,39 @@ pub fn json(text: &str) -> Cow<'_, str> {
             let _ = write!(out, "\\u{:04x}", u32::from(c));
         },
     )
+}
+
+/// Writes a JSON document as [`json`] has it, in pieces that may end within a character.
+pub(crate) struct JsonWriter<'w> {
+    out: &'w mut dyn io::Write,
+    /// The beginning of a character.
+    begun: Vec<u8>,
+}
+
+impl<'w> JsonWriter<'w> {
+    pub(crate) fn new(out: &'w mut dyn io::Write) -> JsonWriter<'w> {
+        JsonWriter {
+            out,
+            begun: Vec::new(),
+        }
+    }
+}
+
+impl io::Write for JsonWriter<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let all = match self.begun.is_empty() {
+            true => Cow::Borrowed(bytes),
+            false => Cow::Owned([&self.begun, bytes].concat()),
+        };
+        let whole = all.utf8_chunks().next().map_or("", |chunk| chunk.valid());
+        self.out.write_all(json(whole).as_bytes())?;
+        self.begun = all.get(whole.len()..).unwrap_or_default().to_vec();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
 }
 
 /// Returns lines that may hold bytes that are no UTF-8, as other tools' do; those stay, but for what are control
@@ -165,6 +199,20 @@ mod tests {
             ("a\nb", "a\nb"),
         ] {
             assert_eq!(cell(cell_text), shown, "{cell_text:?}");
+        }
+    }
+
+    /// Pieces may end anywhere, within a character too.
+    #[test]
+    fn a_document_in_pieces_is_the_same() {
+        let text = "{\"a\": \"\u{202e}x\u{9b}1m é \u{1f600}\"}\n".repeat(3);
+        for piece in 1..12 {
+            let mut out = Vec::new();
+            let mut writer = JsonWriter::new(&mut out);
+            for bytes in text.as_bytes().chunks(piece) {
+                io::Write::write_all(&mut writer, bytes).unwrap();
+            }
+            assert_eq!(String::from_utf8(out).unwrap(), json(&text), "{piece}");
         }
     }
 }

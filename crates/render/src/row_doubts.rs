@@ -36,11 +36,12 @@ impl RowScope {
 /// Adds for documents the ids of the doubts that are about a row and not about all.
 pub(crate) fn with_doubts<'t, R: 't>(
     table: Table<'t, R>,
-    doubts: &'t Doubts,
+    doubts: &Doubts,
     scope: fn(&R) -> RowScope,
 ) -> Table<'t, R> {
+    let doubts = doubts.clone();
     table.column("doubts", Unit::Nested, move |row| {
-        ids_about(doubts, scope(row))
+        ids_about(&doubts, scope(row))
     })
 }
 

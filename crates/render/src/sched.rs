@@ -11,7 +11,7 @@ use crate::amounts::{of_any, percentile, share};
 use crate::row_doubts::{RowScope, with_doubts};
 use crate::schema::HasShape;
 use crate::shape;
-use crate::table::{Table, Unit, UnknownColumn, Views, reorder};
+use crate::table::{DocumentRows, Table, Unit, UnknownColumn, Views, reorder};
 use crate::{ClockUnit, Layout, clean, json, sched_waits};
 
 pub use crate::guest_tasks::{steal_json, steal_shape, steal_text};
@@ -254,8 +254,8 @@ fn mean(stats: &Stats) -> Option<u64> {
 /// The fields of a document.
 #[derive(Debug, Serialize)]
 pub struct SchedDocument<'a> {
-    rows: Value,
-    cpus: Value,
+    rows: DocumentRows<'a>,
+    cpus: DocumentRows<'a>,
     work: Vec<Work<'a>>,
     delays: Vec<Octave>,
     /// Which perf's delays these are; null of a printed table.
@@ -298,12 +298,12 @@ shape!(Octave {
 });
 
 /// Columns of tasks in documents: behind the others the doubts that are about a row and not about all.
-pub(crate) fn tasks_in_documents<'r>(doubts: &'r Doubts) -> Table<'r, Task<'r>> {
+pub(crate) fn tasks_in_documents<'r>(doubts: &Doubts) -> Table<'r, Task<'r>> {
     with_doubts(tasks(), doubts, |t| RowScope::of_thread(t.row.tid))
 }
 
 /// Columns of CPUs in documents, with the same.
-pub(crate) fn cpus_in_documents(doubts: &Doubts) -> Table<'_, CpuRow> {
+pub(crate) fn cpus_in_documents<'t>(doubts: &Doubts) -> Table<'t, CpuRow> {
     with_doubts(cpu_columns(), doubts, |r| RowScope {
         cpu: Some(r.cpu),
         ..RowScope::default()
@@ -321,8 +321,8 @@ pub fn document<'a>(report: &'a SchedReport, doubts: &Doubts) -> SchedDocument<'
         stacks: row.stacks,
     });
     SchedDocument {
-        rows: tasks_in_documents(doubts).json(task_rows(report)),
-        cpus: cpus_in_documents(doubts).json(&report.cpus),
+        rows: tasks_in_documents(doubts).document_rows(task_rows(report)),
+        cpus: cpus_in_documents(doubts).document_rows(&report.cpus),
         work: work.collect(),
         delays: octaves(&report.delays).collect(),
         delays_as: report.delays_as.map(DelayConvention::name),

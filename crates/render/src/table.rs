@@ -11,6 +11,7 @@ mod cell;
 mod csv;
 #[cfg(test)]
 mod described;
+mod document_rows;
 mod html;
 mod order;
 mod shapes;
@@ -28,6 +29,7 @@ use crate::{ClockUnit, Layout, clean, markdown};
 
 use cell::{BorrowedText, CellSource, ColumnCell, ComputedCell};
 pub(crate) use csv::CsvRows;
+pub(crate) use document_rows::DocumentRows;
 pub use order::UnknownColumn;
 pub(crate) use order::reorder;
 pub use stored::{CellTaker, StoredCell, StoredColumn, StoredType};

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt::Write;
+use std::rc::Rc;
 
 use analysis::{
     CpuHolder, Stats, Unknowable, UserCause, VcpuRow, VcpusReport, access_key, known_amount,
@@ -16,21 +17,21 @@ use crate::html::Frame;
 use crate::row_doubts::{RowScope, with_doubts};
 use crate::schema::HasShape;
 use crate::shape;
-use crate::table::{CellTaker, Table, Unit, UnknownColumn, Views, reorder};
+use crate::table::{CellTaker, DocumentRows, Table, Unit, UnknownColumn, Views, reorder};
 use crate::times::{self, TimesViews};
 use crate::{ClockUnit, Layout, clean, guest_tasks, json, vms};
 
 /// A row of the table.
 pub(crate) struct Vcpu<'r> {
     row: &'r VcpuRow,
-    unknowable: &'r [Unknowable],
+    unknowable: Rc<[Unknowable]>,
     /// Whether there are several VMs.
     several: bool,
 }
 
 impl Vcpu<'_> {
     fn known(&self, column: &str, amount: u64) -> Option<u64> {
-        known_amount(self.unknowable, column, amount)
+        known_amount(&self.unknowable, column, amount)
     }
 
     fn vm_cell(&self) -> String {
@@ -106,7 +107,7 @@ pub(crate) fn columns<'r>() -> Table<'r, Vcpu<'r>> {
         shares: Views::TERMINAL | Views::TICKET,
         guest: true,
     };
-    let table = times::columns(table, views, |v| (v.row.times, v.unknowable))
+    let table = times::columns(table, views, |v| (v.row.times, &v.unknowable))
         .column("exits", Count, |v| v.known("exits", v.row.exits))
         .heading("exits", 8)
         .views(all)
@@ -121,7 +122,7 @@ pub(crate) fn columns<'r>() -> Table<'r, Vcpu<'r>> {
             |table| {
                 table
                     .column("guest", Nested, |v| {
-                        guest_tasks::json(v.row.guest.as_ref(), v.unknowable)
+                        guest_tasks::json(v.row.guest.as_ref(), &v.unknowable)
                     })
                     .within(guest_tasks::columns(&[]).shape().list().or_null())
                     .json_only()
@@ -195,12 +196,13 @@ fn polls_and_waits<'r>(table: Table<'r, Vcpu<'r>>) -> Table<'r, Vcpu<'r>> {
 
 fn rows<'r>(
     report: &'r VcpusReport,
-    unknowable: &'r [Unknowable],
-) -> impl Iterator<Item = Vcpu<'r>> {
+    unknowable: &[Unknowable],
+) -> impl Iterator<Item = Vcpu<'r>> + use<'r> {
+    let unknowable: Rc<[Unknowable]> = unknowable.into();
     let several = (report.rows.windows(2)).any(|pair| pair[0].vm != pair[1].vm);
     report.rows.iter().map(move |row| Vcpu {
         row,
-        unknowable,
+        unknowable: Rc::clone(&unknowable),
         several,
     })
 }
@@ -232,18 +234,18 @@ fn causes(list: &[UserCause]) -> Value {
 
 /// The fields of a document.
 #[derive(Debug, Serialize)]
-pub struct VcpusDocument {
-    rows: Value,
+pub struct VcpusDocument<'a> {
+    rows: DocumentRows<'a>,
     unknowable: Vec<Unknowable>,
 }
 
-shape!(VcpusDocument {
+shape!(VcpusDocument<'static> {
     rows: columns_in_documents(&Doubts::default()).shape().list(),
     unknowable
 });
 
 /// Columns in documents: behind the others the doubts that are about a row and not about all.
-pub(crate) fn columns_in_documents<'r>(doubts: &'r Doubts) -> Table<'r, Vcpu<'r>> {
+pub(crate) fn columns_in_documents<'r>(doubts: &Doubts) -> Table<'r, Vcpu<'r>> {
     with_doubts(columns(), doubts, |v| RowScope {
         time: Some((v.row.from, v.row.to)),
         ..RowScope::of_thread(v.row.tid)
@@ -251,9 +253,9 @@ pub(crate) fn columns_in_documents<'r>(doubts: &'r Doubts) -> Table<'r, Vcpu<'r>
 }
 
 /// Returns the fields of a document. Rows have the ids of those of the doubts that are about them.
-pub fn document(report: &VcpusReport, doubts: &Doubts) -> VcpusDocument {
+pub fn document<'a>(report: &'a VcpusReport, doubts: &Doubts) -> VcpusDocument<'a> {
     let unknowable = report.unknowable();
-    let rows = columns_in_documents(doubts).json(rows(report, &unknowable));
+    let rows = columns_in_documents(doubts).document_rows(rows(report, &unknowable));
     VcpusDocument { rows, unknowable }
 }
 

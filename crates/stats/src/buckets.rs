@@ -10,16 +10,26 @@ const OCTAVES: usize = 64 - SUB_BITS as usize + 1;
 
 /// How many durations are in each bucket. Waits of one thread lie within a few powers of two, so only those that
 /// have any are kept.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub(crate) struct DurationBuckets {
-    octaves: [Option<Box<[u32; SUB]>>; OCTAVES],
+    /// By power of two where in the list its counts are, counted from one; 0 where it has none.
+    places: [u8; OCTAVES],
+    octaves: Vec<[u32; SUB]>,
 }
 
 impl Default for DurationBuckets {
     fn default() -> DurationBuckets {
         DurationBuckets {
-            octaves: [const { None }; OCTAVES],
+            places: [0; OCTAVES],
+            octaves: Vec::new(),
         }
+    }
+}
+
+/// The order in which powers of two got their first duration makes no difference.
+impl PartialEq for DurationBuckets {
+    fn eq(&self, other: &DurationBuckets) -> bool {
+        self.counts().eq(other.counts())
     }
 }
 
@@ -28,38 +38,53 @@ impl DurationBuckets {
     #[inline]
     pub(crate) fn add(&mut self, ns: u64) {
         let index = bucket_of(ns);
-        let octave = self.octaves[index >> SUB_BITS].get_or_insert_with(no_durations);
-        let count = &mut octave[index & (SUB - 1)];
+        let count = &mut self.octave(index >> SUB_BITS)[index & (SUB - 1)];
         *count = count.saturating_add(1);
+    }
+
+    /// Returns the counts of a power of two, and begins them where it has none.
+    #[inline]
+    fn octave(&mut self, at: usize) -> &mut [u32; SUB] {
+        if self.places[at] == 0 {
+            self.begin(at);
+        }
+        &mut self.octaves[usize::from(self.places[at]) - 1]
+    }
+
+    #[cold]
+    fn begin(&mut self, at: usize) {
+        // Not twice as many: most have one or two, and a hundred thousand threads have several of these.
+        self.octaves.reserve_exact(1);
+        self.octaves.push([0; SUB]);
+        self.places[at] = self.octaves.len() as u8;
     }
 
     /// Adds the counts of others.
     pub(crate) fn merge(&mut self, other: &DurationBuckets) {
-        for (mine, theirs) in self.octaves.iter_mut().zip(&other.octaves) {
-            let Some(theirs) = theirs else { continue };
-            let mine = mine.get_or_insert_with(no_durations);
-            for (mine, theirs) in mine.iter_mut().zip(theirs.iter()) {
+        for (at, theirs) in other.by_octave() {
+            for (mine, theirs) in self.octave(at).iter_mut().zip(theirs) {
                 *mine = mine.saturating_add(*theirs);
             }
         }
     }
 
+    /// Returns the powers of two that have durations, with their counts, the lowest first.
+    fn by_octave(&self) -> impl Iterator<Item = (usize, &[u32; SUB])> {
+        let places = self.places.iter().enumerate();
+        places.filter_map(|(at, &place)| {
+            let octave = usize::from(place).checked_sub(1)?;
+            Some((at, self.octaves.get(octave)?))
+        })
+    }
+
     /// Returns the middle of each bucket that has durations, and how many, the lowest first.
     pub(crate) fn counts(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        let octaves = self.octaves.iter().enumerate();
-        let octaves = octaves.filter_map(|(at, octave)| Some((at, octave.as_deref()?)));
-        octaves.flat_map(|(at, octave)| {
+        self.by_octave().flat_map(|(at, octave)| {
             let counts = octave.iter().enumerate();
             let counts = counts.filter(|(_, count)| **count > 0);
             counts.map(move |(sub, &count)| (middle_of((at << SUB_BITS) + sub), u64::from(count)))
         })
     }
-}
-
-/// What a power of two has before any of its durations are counted: seldom called.
-#[cold]
-fn no_durations() -> Box<[u32; SUB]> {
-    Box::new([0; SUB])
 }
 
 /// How many durations there are in each of sixteen buckets to a power of two.
@@ -124,8 +149,21 @@ mod tests {
         for ns in [4_000_000, 4_100_000, 4_200_000, 4_200_001] {
             buckets.add(ns);
         }
-        assert_eq!(buckets.octaves.iter().flatten().count(), 2);
+        assert_eq!(buckets.octaves.capacity(), 2);
+        assert!(size_of::<DurationBuckets>() <= 88);
         let counts: Vec<u64> = buckets.counts().map(|(_, count)| count).collect();
         assert_eq!(counts, [1, 1, 2]);
+    }
+
+    #[test]
+    fn the_order_of_durations_makes_no_difference() {
+        let (mut up, mut down) = (DurationBuckets::default(), DurationBuckets::default());
+        for shift in 0..64 {
+            up.add(1 << shift);
+            down.add(1 << (63 - shift));
+        }
+        assert_eq!(up, down);
+        up.merge(&down);
+        assert!(up.counts().all(|(_, count)| count == 2));
     }
 }

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use doubts::Concern;
 use event::{Isa, Quality};
-use render::{ClockUnit, exits, perf_kvm};
+use render::{ClockUnit, exits, exits_document, perf_kvm};
 use session::{Input, InputPurpose};
 
 use crate::answer::Answer;
@@ -297,7 +297,7 @@ fn print(
             text.push_str(&output::quality(&inputs.join(", "), quality));
             text
         },
-        || exits::document(isa, reports, &quality.all_doubts()),
+        || exits_document::document(isa, reports, &quality.all_doubts()),
         |clock| exits::csv(isa, reports, clock),
     )
 }

@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use facts::FactsDocument;
 use render::schema::{HasShape, Shape};
 use render::{
-    bench, bench_compare, compare, compare_each, console, counters, diagnose, exits, flame,
-    flame_diff, flame_folded, info, irqs, json, overhead, paths, paths_instance, redact, rules,
-    salvage, top, vcpus, virtqueues, walk_costs,
+    bench, bench_compare, compare, compare_each, console, counters, diagnose, exits_document,
+    flame, flame_diff, flame_folded, info, irqs, json, overhead, paths, paths_instance, redact,
+    rules, salvage, top, vcpus, virtqueues, walk_costs,
 };
 use serde_json::Value;
 
@@ -43,7 +43,7 @@ fn documents() -> Vec<(&'static str, Shape, bool)> {
             forms(&[commands::events::shape, console::Lines::shape]),
             true,
         ),
-        ("exits", exits::ExitsDocument::shape(), true),
+        ("exits", exits_document::ExitsDocument::shape(), true),
         ("explain", commands::explain::shape(), true),
         ("export", export::whole::shape(), true),
         ("facts", FactsDocument::<'static>::shape(), false),
@@ -87,7 +87,7 @@ fn documents() -> Vec<(&'static str, Shape, bool)> {
         ),
         ("sched", commands::sched::shape(), true),
         ("top", top::TopDocument::shape(), false),
-        ("vcpus", vcpus::VcpusDocument::shape(), true),
+        ("vcpus", vcpus::VcpusDocument::<'static>::shape(), true),
     ]
 }
 

@@ -193,7 +193,7 @@ fn shown(picture: &Picture, flames: &[RecordingStacks], diagnosis: &Diagnosis) {
         text.push_str(&render::exits::table(picture.isa, report, true, LAYOUT));
         text.push_str(&render::exits::split(report, LAYOUT));
     }
-    numbers(&clocked(render::exits::document(
+    numbers(&clocked(render::exits_document::document(
         picture.isa,
         &picture.exits,
         &doubts,

@@ -8,7 +8,7 @@ use event::Quality;
 use export::markdown::MarkdownSummary;
 use render::ClockUnit;
 use render::info::GuestRow;
-use render::{diagnose, exits, info, parts, paths as render_paths, sched, vcpus};
+use render::{diagnose, exits_document, info, parts, paths as render_paths, sched, vcpus};
 use report::quoted;
 use rules::Diagnosis;
 use serde::Serialize;
@@ -34,12 +34,12 @@ pub(super) struct Text {
 struct Document<'a> {
     #[serde(flatten)]
     info: info::InfoDocument<'a>,
-    exits: Vec<exits::OneTable>,
+    exits: Vec<exits_document::OneTable<'a>>,
     /// The same by what guests did, where their recordings were given.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    guest_exits: Vec<exits::OneTable>,
+    guest_exits: Vec<exits_document::OneTable<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    vcpus: Option<vcpus::VcpusDocument>,
+    vcpus: Option<vcpus::VcpusDocument<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     sched: Option<sched::SchedDocument<'a>>,
     /// What else was recorded.
@@ -150,8 +150,8 @@ fn document(
     let doubts = picture.quality.all_doubts();
     answer.document(Document {
         info: info::document(head, &picture.info, guests),
-        exits: exits::tables(picture.isa, &picture.exits, &doubts),
-        guest_exits: exits::tables(picture.isa, &picture.guest_exits, &doubts),
+        exits: exits_document::tables(picture.isa, &picture.exits, &doubts),
+        guest_exits: exits_document::tables(picture.isa, &picture.guest_exits, &doubts),
         vcpus: picture
             .vcpus
             .as_ref()

@@ -2,7 +2,7 @@
 
 use render::clock_unit::ClockedDocument;
 use render::tickets::TicketDocument;
-use render::{cost, diagnose, exits, info, parts, paths, perf_stat, sched, vcpus};
+use render::{cost, diagnose, exits_document, info, parts, paths, perf_stat, sched, vcpus};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -23,14 +23,14 @@ pub(super) struct Recording<'a> {
     input: &'a str,
     #[serde(flatten)]
     info: info::InfoDocument<'a>,
-    exits: Vec<exits::OneTable>,
+    exits: Vec<exits_document::OneTable<'a>>,
     /// The same by what guests did, where their recordings were given.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    guest_exits: Vec<exits::OneTable>,
+    guest_exits: Vec<exits_document::OneTable<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     sched: Option<sched::SchedDocument<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    vcpus: Option<vcpus::VcpusDocument>,
+    vcpus: Option<vcpus::VcpusDocument<'a>>,
     /// What else was recorded, each under the name of its command.
     #[serde(flatten)]
     parts: Map<String, Value>,
@@ -70,8 +70,8 @@ fn unclocked(part: &Part) -> Recording<'_> {
     Recording {
         input: &part.name,
         info: info::document(&part.head, &picture.info, &part.guests),
-        exits: exits::tables(picture.isa, &picture.exits, &doubts),
-        guest_exits: exits::tables(picture.isa, &picture.guest_exits, &doubts),
+        exits: exits_document::tables(picture.isa, &picture.exits, &doubts),
+        guest_exits: exits_document::tables(picture.isa, &picture.guest_exits, &doubts),
         sched: picture
             .sched
             .as_ref()
