@@ -8,6 +8,9 @@ const LOW: usize = 1 << 12;
 /// Slots in a page.
 const IN_PAGE: usize = 16;
 
+/// Pages in a group.
+const IN_GROUP: usize = 64;
+
 /// Slots side by side.
 #[derive(Debug, Clone)]
 struct SlotPage<T> {
@@ -16,15 +19,23 @@ struct SlotPage<T> {
     list: [Option<T>; IN_PAGE],
 }
 
+/// Pages side by side.
+#[derive(Debug, Clone)]
+struct PageGroup<T> {
+    /// How many there are.
+    used: u8,
+    pages: [Option<Box<SlotPage<T>>>; IN_GROUP],
+}
+
 /// Something for each of some slots.
 ///
-/// A slot beyond the first 4096 is found by two steps through memory. Of slots there that were removed side by side no
-/// more is left than a word for each sixteen of them.
+/// A slot beyond the first 4096 is found by three steps through memory. Of slots there that were removed side by side
+/// no more is left than a word for each thousand of them: a host has tens of millions of threads over days.
 #[derive(Debug, Clone)]
 pub struct BySlot<T> {
     low: Vec<Option<T>>,
-    /// By number of the page, the first of which is that of slot [`LOW`].
-    pages: Vec<Option<Box<SlotPage<T>>>>,
+    /// By number of the group, the first of which begins with slot [`LOW`].
+    groups: Vec<Option<Box<PageGroup<T>>>>,
     used: usize,
 }
 
@@ -32,10 +43,18 @@ impl<T> Default for BySlot<T> {
     fn default() -> BySlot<T> {
         BySlot {
             low: Vec::new(),
-            pages: Vec::new(),
+            groups: Vec::new(),
             used: 0,
         }
     }
+}
+
+/// Where a slot beyond the low ones stands: the group, the page in it and the place there.
+#[inline]
+fn place_of(at: usize) -> (usize, usize, usize) {
+    let at = at - LOW;
+    let page = at / IN_PAGE;
+    (page / IN_GROUP, page % IN_GROUP, at % IN_PAGE)
 }
 
 impl<T> BySlot<T> {
@@ -46,9 +65,9 @@ impl<T> BySlot<T> {
         if at < LOW {
             return self.low.get(at)?.as_ref();
         }
-        let at = at - LOW;
-        let page = self.pages.get(at / IN_PAGE)?.as_deref()?;
-        page.list[at % IN_PAGE].as_ref()
+        let (group, page, place) = place_of(at);
+        let group = self.groups.get(group)?.as_deref()?;
+        group.pages[page].as_deref()?.list[place].as_ref()
     }
 
     /// Returns the same, to change it.
@@ -58,9 +77,9 @@ impl<T> BySlot<T> {
         if at < LOW {
             return self.low.get_mut(at)?.as_mut();
         }
-        let at = at - LOW;
-        let page = self.pages.get_mut(at / IN_PAGE)?.as_deref_mut()?;
-        page.list[at % IN_PAGE].as_mut()
+        let (group, page, place) = place_of(at);
+        let group = self.groups.get_mut(group)?.as_deref_mut()?;
+        group.pages[page].as_deref_mut()?.list[place].as_mut()
     }
 
     /// Returns the same, and makes it if there is none.
@@ -87,11 +106,15 @@ impl<T> BySlot<T> {
             }
             return;
         }
-        let at = at - LOW;
-        if self.pages.len() <= at / IN_PAGE {
-            self.pages.resize_with(at / IN_PAGE + 1, || None);
+        let (group, page, _) = place_of(at);
+        if self.groups.len() <= group {
+            self.groups.resize_with(group + 1, || None);
         }
-        self.pages[at / IN_PAGE].get_or_insert_with(new_page).used += 1;
+        let group = self.groups[group].get_or_insert_with(new_group);
+        if group.pages[page].is_none() {
+            group.used += 1;
+        }
+        group.pages[page].get_or_insert_with(new_page).used += 1;
     }
 
     /// Returns the place of a slot for which there is room.
@@ -100,9 +123,9 @@ impl<T> BySlot<T> {
         if at < LOW {
             return &mut self.low[at];
         }
-        let at = at - LOW;
-        let page = self.pages[at / IN_PAGE].get_or_insert_with(new_page);
-        &mut page.list[at % IN_PAGE]
+        let (group, page, place) = place_of(at);
+        let group = self.groups[group].get_or_insert_with(new_group);
+        &mut group.pages[page].get_or_insert_with(new_page).list[place]
     }
 
     /// Removes what there is of a slot.
@@ -113,15 +136,21 @@ impl<T> BySlot<T> {
             self.used -= 1;
             return Some(one);
         }
-        let at = at - LOW;
-        let place = self.pages.get_mut(at / IN_PAGE)?;
-        let page = place.as_deref_mut()?;
-        let one = page.list[at % IN_PAGE].take()?;
+        let (group, page, place) = place_of(at);
+        let whole = self.groups.get_mut(group)?;
+        let group = whole.as_deref_mut()?;
+        let of_page = &mut group.pages[page];
+        let page = of_page.as_deref_mut()?;
+        let one = page.list[place].take()?;
+        self.used -= 1;
         page.used -= 1;
         if page.used == 0 {
-            *place = None;
+            *of_page = None;
+            group.used -= 1;
         }
-        self.used -= 1;
+        if group.used == 0 {
+            *whole = None;
+        }
         Some(one)
     }
 
@@ -139,14 +168,15 @@ impl<T> BySlot<T> {
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u32, &T)> {
         let low = self.low.iter().enumerate();
         let low = low.filter_map(|(at, one)| Some((at as u32, one.as_ref()?)));
-        let pages = self.pages.iter().enumerate();
-        let pages = pages.filter_map(|(number, page)| Some((number, page.as_deref()?)));
+        let groups = self.groups.iter().enumerate();
+        let groups = groups.filter_map(|(number, group)| Some((number, group.as_deref()?)));
+        let pages = groups.flat_map(|(number, group)| {
+            let pages = group.pages.iter().enumerate();
+            pages.filter_map(move |(at, page)| Some((number * IN_GROUP + at, page.as_deref()?)))
+        });
         let beyond = pages.flat_map(|(number, page)| {
             let list = page.list.iter().enumerate();
-            list.filter_map(move |(at, one)| {
-                let slot = (LOW + number * IN_PAGE + at) as u32;
-                Some((slot, one.as_ref()?))
-            })
+            list.filter_map(move |(at, one)| Some((slot_of(number, at), one.as_ref()?)))
         });
         low.chain(beyond)
     }
@@ -155,14 +185,15 @@ impl<T> BySlot<T> {
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut T)> {
         let low = self.low.iter_mut().enumerate();
         let low = low.filter_map(|(at, one)| Some((at as u32, one.as_mut()?)));
-        let pages = self.pages.iter_mut().enumerate();
-        let pages = pages.filter_map(|(number, page)| Some((number, page.as_deref_mut()?)));
+        let groups = self.groups.iter_mut().enumerate();
+        let groups = groups.filter_map(|(number, group)| Some((number, group.as_deref_mut()?)));
+        let pages = groups.flat_map(|(number, group)| {
+            let pages = group.pages.iter_mut().enumerate();
+            pages.filter_map(move |(at, page)| Some((number * IN_GROUP + at, page.as_deref_mut()?)))
+        });
         let beyond = pages.flat_map(|(number, page)| {
             let list = page.list.iter_mut().enumerate();
-            list.filter_map(move |(at, one)| {
-                let slot = (LOW + number * IN_PAGE + at) as u32;
-                Some((slot, one.as_mut()?))
-            })
+            list.filter_map(move |(at, one)| Some((slot_of(number, at), one.as_mut()?)))
         });
         low.chain(beyond)
     }
@@ -171,17 +202,30 @@ impl<T> BySlot<T> {
     pub fn into_all(self) -> impl Iterator<Item = (u32, T)> {
         let low = self.low.into_iter().enumerate();
         let low = low.filter_map(|(at, one)| Some((at as u32, one?)));
-        let pages = self.pages.into_iter().enumerate();
-        let pages = pages.filter_map(|(number, page)| Some((number, page?)));
+        let groups = self.groups.into_iter().enumerate();
+        let groups = groups.filter_map(|(number, group)| Some((number, group?)));
+        let pages = groups.flat_map(|(number, group)| {
+            let pages = group.pages.into_iter().enumerate();
+            pages.filter_map(move |(at, page)| Some((number * IN_GROUP + at, page?)))
+        });
         let beyond = pages.flat_map(|(number, page)| {
             let list = page.list.into_iter().enumerate();
-            list.filter_map(move |(at, one)| {
-                let slot = (LOW + number * IN_PAGE + at) as u32;
-                Some((slot, one?))
-            })
+            list.filter_map(move |(at, one)| Some((slot_of(number, at), one?)))
         });
         low.chain(beyond)
     }
+}
+
+/// Returns the slot at a place of a page, of which the number is among all.
+fn slot_of(page: usize, place: usize) -> u32 {
+    (LOW + page * IN_PAGE + place) as u32
+}
+
+fn new_group<T>() -> Box<PageGroup<T>> {
+    Box::new(PageGroup {
+        used: 0,
+        pages: [const { None }; IN_GROUP],
+    })
 }
 
 fn new_page<T>() -> Box<SlotPage<T>> {
@@ -211,7 +255,8 @@ mod tests {
         let expected: Vec<(u32, u32)> = (35..45).map(|n| (100 * n + 7, 100 * n + 7)).collect();
         assert_eq!((left, slots.len()), (expected, 10));
         // As many pages as have anything in them.
-        assert_eq!(slots.pages.iter().flatten().count(), 4);
+        let groups = slots.groups.iter().flatten();
+        assert_eq!(groups.map(|group| group.used).sum::<u8>(), 4);
         for (_, one) in slots.iter_mut() {
             *one += 1;
         }
@@ -223,5 +268,22 @@ mod tests {
         assert_eq!(slots.get_mut(u32::MAX), None);
         let all: Vec<u32> = slots.into_all().map(|(slot, _)| slot).collect();
         assert_eq!(all, (35..45).map(|n| 100 * n + 7).collect::<Vec<u32>>());
+    }
+
+    /// Threads that came and went leave next to nothing behind.
+    #[test]
+    fn slots_of_the_past_take_no_memory() {
+        let mut slots = BySlot::default();
+        let last = 1_000_000;
+        for slot in 0..last {
+            slots.entry(slot, || slot);
+            if slot >= 100 {
+                assert_eq!(slots.remove(slot - 100), Some(slot - 100));
+            }
+        }
+        assert_eq!((slots.len(), slots.iter().count()), (100, 100));
+        assert_eq!(slots.iter().next_back(), Some((last - 1, &(last - 1))));
+        assert!(slots.groups.iter().flatten().count() <= 2);
+        assert!(slots.groups.len() <= 1000, "{}", slots.groups.len());
     }
 }
