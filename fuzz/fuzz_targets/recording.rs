@@ -78,7 +78,7 @@ fuzz_target!(|data: &[u8]| {
     let options = ReaderOptions {
         lent: None,
         symbols: true,
-        // To begin a thread takes longer than most recordings.
+        // To begin a thread takes longer than most recordings, so one in eight has a second.
         threads: if data.len() % 16 < 2 { 2 } else { 1 },
         // Half of them as a guest's recording is read beside its host's.
         own_clock: !data.len().is_multiple_of(2),

@@ -28,6 +28,21 @@ pub struct Amount {
     pub ns: u64,
 }
 
+impl Amount {
+    /// Adds one.
+    #[inline]
+    pub(crate) fn add(&mut self, ns: u64) {
+        self.merge(Amount { count: 1, ns });
+    }
+
+    /// Adds others.
+    #[inline]
+    pub(crate) fn merge(&mut self, other: Amount) {
+        self.count = self.count.saturating_add(other.count);
+        self.ns = self.ns.saturating_add(other.ns);
+    }
+}
+
 /// What happened in one slice of time.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Slice {
@@ -41,9 +56,7 @@ impl Slice {
     fn merge(&mut self, later: Slice) {
         self.ns = self.ns.saturating_add(later.ns);
         for (counter, amount) in later.amounts {
-            let sum = self.amounts.entry(counter).or_default();
-            sum.count = sum.count.saturating_add(amount.count);
-            sum.ns = sum.ns.saturating_add(amount.ns);
+            self.amounts.entry(counter).or_default().merge(amount);
         }
     }
 }

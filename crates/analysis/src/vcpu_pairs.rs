@@ -4,6 +4,8 @@ use std::hash::Hash;
 
 use rustc_hash::FxHashMap;
 
+use crate::slices::Amount;
+
 /// Tasks and causes that a row lists; what is beyond is summed up in the last one.
 pub const LISTED: usize = 16;
 
@@ -11,34 +13,14 @@ pub const LISTED: usize = 16;
 /// beyond is in the item of each vCPU's list that says "others".
 const MAX_PAIRS: usize = 1 << 20;
 
-/// How often, and for how long.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct WaitSum {
-    pub(crate) count: u64,
-    pub(crate) ns: u64,
-}
-
-impl WaitSum {
-    #[inline]
-    pub(crate) fn add(&mut self, ns: u64) {
-        self.count += 1;
-        self.ns = self.ns.saturating_add(ns);
-    }
-
-    pub(crate) fn merge(&mut self, other: WaitSum) {
-        self.count += other.count;
-        self.ns = self.ns.saturating_add(other.ns);
-    }
-}
-
 /// Adds to a pair, or where there are too many to what stands for all others of the vCPU.
 #[inline]
 pub(crate) fn pair<K: Copy + Eq + Hash>(
-    sums: &mut FxHashMap<(u32, K), WaitSum>,
+    sums: &mut FxHashMap<(u32, K), Amount>,
     vcpu: u32,
     of: K,
     others: K,
-) -> &mut WaitSum {
+) -> &mut Amount {
     let full = sums.len() >= MAX_PAIRS;
     let of = if full && !sums.contains_key(&(vcpu, of)) {
         others
@@ -50,11 +32,11 @@ pub(crate) fn pair<K: Copy + Eq + Hash>(
 
 /// Moves the sums of those pairs that are others now, in place: there are up to a million.
 pub(crate) fn renumber<K: Copy + Eq + Hash>(
-    sums: &mut FxHashMap<(u32, K), WaitSum>,
+    sums: &mut FxHashMap<(u32, K), Amount>,
     now: impl Fn(u32, K) -> (u32, K),
 ) {
     let moved = sums.extract_if(|&(vcpu, of), _| now(vcpu, of) != (vcpu, of));
-    let moved: Vec<((u32, K), WaitSum)> = moved.collect();
+    let moved: Vec<((u32, K), Amount)> = moved.collect();
     for ((vcpu, of), sum) in moved {
         sums.entry(now(vcpu, of)).or_default().merge(sum);
     }
@@ -65,7 +47,7 @@ pub(crate) fn renumber<K: Copy + Eq + Hash>(
 pub(crate) struct VcpuPair<K> {
     pub(crate) vcpu: u32,
     pub(crate) of: K,
-    pub(crate) sum: WaitSum,
+    pub(crate) sum: Amount,
 }
 
 impl<K> VcpuPair<K> {
@@ -84,7 +66,7 @@ impl<K> VcpuPair<K> {
 pub(crate) struct PairsByVcpu<K>(Vec<VcpuPair<K>>);
 
 impl<K: Copy> PairsByVcpu<K> {
-    pub(crate) fn of(sums: FxHashMap<(u32, K), WaitSum>) -> PairsByVcpu<K> {
+    pub(crate) fn of(sums: FxHashMap<(u32, K), Amount>) -> PairsByVcpu<K> {
         let pairs = sums.into_iter();
         let mut list: Vec<VcpuPair<K>> = pairs
             .map(|((vcpu, of), sum)| VcpuPair { vcpu, of, sum })

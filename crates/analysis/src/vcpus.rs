@@ -22,7 +22,7 @@ use crate::series::SliceMeasure;
 use crate::slices::Amount;
 use crate::unknowable::unknowable;
 
-use crate::vcpu_pairs::{PairsByVcpu, VcpuPair, WaitSum, fold, pair, renumber};
+use crate::vcpu_pairs::{PairsByVcpu, VcpuPair, fold, pair, renumber};
 use crate::vcpu_rows::{CpuHolder, UserCause, VcpuRow, VcpusReport};
 
 /// What goes on in a vCPU.
@@ -64,8 +64,8 @@ pub struct Vcpus {
     elsewhere: u64,
     /// Exits that only an inner event shows.
     inner: u64,
-    behind: FxHashMap<(u32, CpuUser), WaitSum>,
-    user: FxHashMap<(u32, Cause), WaitSum>,
+    behind: FxHashMap<(u32, CpuUser), Amount>,
+    user: FxHashMap<(u32, Cause), Amount>,
 }
 
 /// Who had a CPU that a vCPU waited for.
@@ -478,7 +478,7 @@ mod tests {
 
     #[test]
     fn lists_of_all_vcpus_are_made_in_one_pass() {
-        let mut sums: FxHashMap<(u32, CpuUser), WaitSum> = FxHashMap::default();
+        let mut sums: FxHashMap<(u32, CpuUser), Amount> = FxHashMap::default();
         for n in 0..10_000u32 {
             pair(&mut sums, n / 2, CpuUser::Task(n), CpuUser::Unknown).add(1);
         }
@@ -493,7 +493,7 @@ mod tests {
             .map(|ns| VcpuPair {
                 vcpu: 0,
                 of: Cause::default(),
-                sum: WaitSum { count: 1, ns },
+                sum: Amount { count: 1, ns },
             })
             .collect();
         let listed = causes(&pairs);

@@ -1,7 +1,5 @@
 //! Counts of durations by bucket.
 
-use std::collections::BTreeMap;
-
 /// Buckets to a power of two: a bucket is at most 1/64 of its value wide.
 const SUB_BITS: u32 = 6;
 const SUB: usize = 1 << SUB_BITS;
@@ -85,21 +83,6 @@ impl DurationBuckets {
             counts.map(move |(sub, &count)| (middle_of((at << SUB_BITS) + sub), u64::from(count)))
         })
     }
-}
-
-/// How many durations there are in each of sixteen buckets to a power of two.
-pub(crate) fn sixteenths(durations: impl Iterator<Item = (u64, u64)>) -> Vec<(u64, u64, u64)> {
-    let mut counts: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
-    for (ns, count) in durations {
-        let width = 1 << (63 - (ns | 1).leading_zeros()).saturating_sub(4);
-        let low = ns / width * width;
-        let into = counts.entry(low).or_insert((low.saturating_add(width), 0));
-        into.1 += count;
-    }
-    let counts = counts.into_iter();
-    counts
-        .map(|(low, (high, count))| (low, high, count))
-        .collect()
 }
 
 /// Returns the bucket of a duration: itself below 64, then 64 buckets to each power of two.

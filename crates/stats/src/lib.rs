@@ -15,6 +15,8 @@ assert_eq!(stats.percentile(0.5), 50_000);
 mod buckets;
 mod longest;
 
+use std::collections::BTreeMap;
+
 use buckets::DurationBuckets;
 pub use longest::{KEPT, Longest};
 
@@ -248,7 +250,17 @@ impl Stats {
     /// upper, which is not included, and the count. Buckets of several recordings have the same ends, so that counts
     /// add up; those without any are left out.
     pub fn sixteenths(&self) -> Vec<(u64, u64, u64)> {
-        buckets::sixteenths(self.durations.counts())
+        let mut counts: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
+        for (ns, count) in self.durations.counts() {
+            let width = 1 << (63 - (ns | 1).leading_zeros()).saturating_sub(4);
+            let low = ns / width * width;
+            let into = counts.entry(low).or_insert((low.saturating_add(width), 0));
+            into.1 += count;
+        }
+        let counts = counts.into_iter();
+        counts
+            .map(|(low, (high, count))| (low, high, count))
+            .collect()
     }
 
     /// Returns how many durations there are.

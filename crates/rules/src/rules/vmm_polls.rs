@@ -160,6 +160,7 @@ fn look(case: &Case<'_>) -> Verdict {
         );
     }
     let loops = case.picture.main_loops.iter();
+    // Backwards, so that of several rows of a thread the first stays.
     let tasks: HashMap<i32, &TaskRow> = report
         .rows
         .iter()
