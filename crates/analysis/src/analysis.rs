@@ -349,9 +349,17 @@ pub trait Analysis: 'static {
     }
 
     /// Reports all sums so far, for slices of time: each by the part of the analysis it is of, and its number there.
-    /// The numbers stay the same for the whole walk.
+    /// The numbers stay the same for the whole walk, but for those of threads that retire
+    /// ([`Analysis::counted_by`]).
     fn counters(&self, walked: &WalkState<'_>, report: &mut dyn FnMut(u8, u32, Amount)) {
         let _ = (walked, report);
+    }
+
+    /// Returns the number of the sum that has what this one had counted, once threads have retired: its own unless it
+    /// was one of theirs.
+    fn counted_by(&self, part: u8, number: u32, retired: &RetiredThreads) -> u32 {
+        let _ = (part, retired);
+        number
     }
 
     /// Returns what such a sum is of; `None` if it is nobody's.

@@ -151,6 +151,9 @@ macro_rules! handed_on {
         fn counters(&$self, walked: &WalkState<'_>, report: &mut dyn FnMut(u8, u32, Amount)) {
             $read.counters(walked, report);
         }
+        fn counted_by(&$self, part: u8, number: u32, retired: &RetiredThreads) -> u32 {
+            $read.counted_by(part, number, retired)
+        }
         fn measured(&$self, part: u8, number: u32, walked: &WalkState<'_>) -> Option<SliceMeasure> {
             $read.measured(part, number, walked)
         }

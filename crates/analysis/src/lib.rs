@@ -152,7 +152,7 @@ pub use sched::{
 pub use series::{PartCounts, Series, SliceMeasure};
 pub use signs::{CpuSigns, Signs};
 pub use sleeps::{SleepRow, Sleeps};
-pub use slices::{Amount, MAX_SLICES, Slice, SliceCounter, Slices};
+pub use slices::{Amount, MAX_SLICES, SliceAmounts, SliceCounter, Slices};
 pub use slow_instances::{SlowInstance, SlowInstances};
 pub use spins::SpinRun;
 pub use stalls::{LONG_NS, Ran, Stall, StallCause, Stalls, StallsReport};

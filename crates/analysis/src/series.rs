@@ -1,10 +1,10 @@
 //! What is counted by slice of time, with the names by which the sums of two recordings are known to be the same.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, btree_map::Entry};
 
 use crate::exits::table::ExitTable;
 use crate::guests::ContextName;
-use crate::slices::{Amount, Slice, SliceCounter};
+use crate::slices::{SliceAmounts, SliceCounter, SlicedCounts};
 
 /// What is counted by slice.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,34 +51,31 @@ pub struct Series {
     /// How long each slice is.
     pub slice_ns: Vec<u64>,
     /// What happened in each.
-    pub of: BTreeMap<SliceMeasure, Vec<Amount>>,
+    pub of: BTreeMap<SliceMeasure, SliceAmounts>,
 }
 
 impl Series {
     /// Names what was counted.
     pub(crate) fn of(
-        slices: &[Slice],
+        counts: SlicedCounts,
         measured: impl Fn(SliceCounter) -> Option<SliceMeasure>,
     ) -> Series {
-        let mut out = Series {
-            slice_ns: slices.iter().map(|slice| slice.ns).collect(),
-            of: BTreeMap::new(),
-        };
-        for (at, slice) in slices.iter().enumerate() {
-            for (counter, amount) in &slice.amounts {
-                let Some(measured) = measured(*counter) else {
-                    continue;
-                };
-                let list = out
-                    .of
-                    .entry(measured)
-                    .or_insert_with(|| vec![Amount::default(); slices.len()]);
-                if let Some(sum) = list.get_mut(at) {
-                    sum.count = sum.count.saturating_add(amount.count);
-                    sum.ns = sum.ns.saturating_add(amount.ns);
+        let mut of: BTreeMap<SliceMeasure, SliceAmounts> = BTreeMap::new();
+        for (counter, amounts) in counts.counters {
+            if amounts.iter().next().is_some()
+                && let Some(measured) = measured(counter)
+            {
+                match of.entry(measured) {
+                    Entry::Vacant(first) => {
+                        first.insert(amounts);
+                    }
+                    Entry::Occupied(mut sum) => sum.get_mut().merge(&amounts),
                 }
             }
         }
-        out
+        Series {
+            slice_ns: counts.slice_ns,
+            of,
+        }
     }
 }

@@ -46,18 +46,15 @@ pub(crate) fn session(
     beside: &AccompanyingFiles<'_>,
     inputs: &[&Path],
 ) -> Result<Session, Error> {
-    let limits = heap::limit(common.max_memory);
+    let hosts = match beside.with_guests {
+        true => 1,
+        false => beside.recordings.unwrap_or(inputs.len()),
+    };
     let options = SessionOptions {
-        limits,
+        limits: heap::limit(common.max_memory).shared_by(hosts),
         spool_limit: common.spool_limit,
         formats: common.formats.clone(),
-        facts: {
-            let hosts = match beside.with_guests {
-                true => 1,
-                false => beside.recordings.unwrap_or(inputs.len()),
-            };
-            facts(common, inputs.get(..hosts).unwrap_or(inputs))
-        },
+        facts: facts(common, inputs.get(..hosts).unwrap_or(inputs)),
         mtree: beside.mtree.map(Path::to_owned),
         kallsyms: beside.kallsyms.map(Path::to_owned),
         guest_kallsyms: beside.guest_kallsyms.map(Path::to_owned),

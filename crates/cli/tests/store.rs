@@ -530,3 +530,37 @@ fn a_store_is_compacted_and_checked() {
         assert!(checked.text().contains(why), "{why}: {}", checked.text());
     }
 }
+
+/// A name that two machines have is no fault of the store, and is named; of recordings without facts it says nothing.
+#[test]
+fn a_check_names_hosts_of_one_name() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = folder.path().join("fleet");
+    let mut said = Vec::new();
+    for (name, id) in [
+        ("console-healthy", Some("aaaaaa0102030405060708090a0b0c0d")),
+        ("preempted-healthy", None),
+        (
+            "timer-storm-healthy",
+            Some("bbbbbb0102030405060708090a0b0c0d"),
+        ),
+    ] {
+        let facts = folder.path().join(format!("{name}.json"));
+        let host = id.map_or_else(String::new, |id| format!(r#""machine_id":"{id}""#));
+        fs::write(
+            &facts,
+            format!(r#"{{"facts_version":1,"host":{{{host}}}}}"#),
+        )
+        .expect("written");
+        let facts = facts.to_str().expect("a path");
+        let recording = file(&format!("x86/{name}/perf.data.zst"));
+        stored(&store, &recording, &["--host", "web", "--facts", facts]);
+        let checked = run(["fleet", "--check", store.to_str().expect("a path")]);
+        assert_eq!(checked.status, 0, "{}", checked.text());
+        said.push(checked.text());
+    }
+    let note = "web is the name of 2 machines, which have other machine ids";
+    assert!(!said[1].contains("is the name of"), "{}", said[1]);
+    assert!(said[2].contains(note), "{}", said[2]);
+    assert!(said[2].contains("nothing is wrong"), "{}", said[2]);
+}

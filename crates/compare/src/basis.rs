@@ -6,7 +6,7 @@
 
 use analysis::{Amount, Origin, Picture, SliceMeasure};
 
-use crate::chance::SampledSum;
+use crate::chance::{COVERED, SampledSum};
 use crate::change::ChangeUnit;
 
 /// What sums are divided by.
@@ -171,19 +171,26 @@ impl<'a> Basis<'a> {
             sum: *sum,
             squares: *squares,
             exposure: self.exposure_of(picture),
-            slices: slices_of(picture, &of(at), amount),
+            slices: slices_of(picture, &of(at), amount, *sum),
         })
         .collect()
     }
 }
 
-/// Returns what is counted of things by slice.
-fn slices_of(picture: &Picture, of: &[SliceMeasure], amount: fn(&Amount) -> u64) -> Vec<f64> {
+/// Returns what is counted of things by slice; nothing where that is not most of their sum, as where threads by the
+/// hundred thousand are counted together.
+fn slices_of(
+    picture: &Picture,
+    of: &[SliceMeasure],
+    amount: fn(&Amount) -> u64,
+    sum: f64,
+) -> Vec<f64> {
     let mut out = vec![0.0; picture.series.slice_ns.len()];
     for list in of.iter().filter_map(|what| picture.series.of.get(what)) {
-        for (sum, one) in out.iter_mut().zip(list) {
-            *sum += amount(one) as f64;
-        }
+        list.add_to(&mut out, amount);
+    }
+    if out.iter().sum::<f64>() < COVERED * sum {
+        return Vec::new();
     }
     even(picture, &mut out);
     out
@@ -197,9 +204,7 @@ pub(crate) fn slices(
 ) -> Vec<f64> {
     let mut out = vec![0.0; picture.series.slice_ns.len()];
     for (_, list) in picture.series.of.iter().filter(|(what, _)| pick(what)) {
-        for (sum, one) in out.iter_mut().zip(list) {
-            *sum += amount(one) as f64;
-        }
+        list.add_to(&mut out, amount);
     }
     even(picture, &mut out);
     out
@@ -217,6 +222,8 @@ pub(crate) fn even(picture: &Picture, out: &mut [f64]) {
 
 #[cfg(test)]
 mod tests {
+    use analysis::SliceAmounts;
+
     use super::*;
 
     fn picture(origin: Origin, span_ns: Option<u64>, switches: u64) -> Picture {
@@ -279,10 +286,11 @@ mod tests {
     fn the_last_slice_counts_as_if_it_were_as_long_as_the_others() {
         let mut one = picture(Origin::Recording, Some(25), 1);
         one.series.slice_ns = vec![10, 10, 5];
-        let amounts = [4, 6, 2].map(|count| Amount { count, ns: 0 });
-        one.series
-            .of
-            .insert(SliceMeasure::State(0), amounts.to_vec());
+        let mut amounts = SliceAmounts::default();
+        for (slice, count) in [(2, 2), (0, 4), (1, 5), (1, 1)] {
+            amounts.add(slice, Amount { count, ns: 0 });
+        }
+        one.series.of.insert(SliceMeasure::State(0), amounts);
         let of = |pick: &dyn Fn(&SliceMeasure) -> bool| slices(&one, pick, &|amount| amount.count);
         assert_eq!(of(&|what| *what == SliceMeasure::State(0)), [4.0, 6.0, 4.0]);
         assert_eq!(of(&|_| false), [0.0, 0.0, 0.0]);

@@ -14,6 +14,8 @@ use crate::student::two_sided;
 
 /// Slices that are enough to resample.
 pub(crate) const ENOUGH: usize = 12;
+/// Sums of which slices of time hold less have no slices: those that are kept are not of all that happened.
+pub(crate) const COVERED: f64 = 0.9;
 /// How many of a printed count come together, at a guess that errs on the side of noise.
 pub(crate) const BURST: f64 = 10.0;
 /// Degrees of freedom where nothing is estimated from slices.

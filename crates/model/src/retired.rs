@@ -25,6 +25,23 @@ pub const STATE_LIMITS: StateLimits = StateLimits {
     vcpus: 1 << 14,
 };
 
+impl StateLimits {
+    /// Recordings that are held at once have at least so much of it each.
+    const LEAST: StateLimits = StateLimits {
+        threads: 1 << 13,
+        vcpus: 1 << 11,
+    };
+
+    /// Returns the limits of each of so many recordings that are held at once: all of them together have what one has.
+    pub fn shared_by(self, recordings: usize) -> StateLimits {
+        let share = |most: usize, least: usize| (most / recordings.max(1)).max(least).min(most);
+        StateLimits {
+            threads: share(self.threads, StateLimits::LEAST.threads),
+            vcpus: share(self.vcpus, StateLimits::LEAST.vcpus),
+        }
+    }
+}
+
 impl Default for StateLimits {
     fn default() -> StateLimits {
         STATE_LIMITS

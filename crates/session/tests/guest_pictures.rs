@@ -6,8 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use analysis::{
-    ContextKind, ContextName, ExitTable, GuestContext, LaneGroup, Picture, SliceMeasure,
-    TimelineNames,
+    ContextKind, ContextName, ExitTable, GuestContext, LaneGroup, Picture, SliceAmounts,
+    SliceMeasure, TimelineNames,
 };
 use model::State;
 use paths::PathReport;
@@ -182,8 +182,9 @@ fn slices_of_what_guests_did_add_up() {
         panic!("{} pictures", all.len());
     };
     let sum = |measured: &SliceMeasure| {
-        let list = picture.series.of.get(measured).into_iter().flatten();
-        list.fold((0, 0), |sum, one| (sum.0 + one.count, sum.1 + one.ns))
+        let list = picture.series.of.get(measured);
+        let each = list.into_iter().flat_map(SliceAmounts::iter);
+        each.fold((0, 0), |sum, (_, one)| (sum.0 + one.count, sum.1 + one.ns))
     };
     let rows = picture.vcpus.iter().flat_map(|report| &report.rows);
     let tasks = rows.flat_map(|row| &row.guest.as_ref().expect("it has one").tasks);

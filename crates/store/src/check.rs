@@ -1,11 +1,13 @@
 //! Looks at every file of a store, and says what is wrong with it.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
+use parquet::file::reader::SerializedFileReader;
 use render::store::StoreTable;
 
+use crate::host_names::HostNames;
 use crate::place::{COMPACTED, day_files, days};
 use crate::{SCHEMA_VERSION, StoreError, StoreFooter};
 
@@ -27,6 +29,8 @@ pub struct StoreCheck {
     pub days: usize,
     /// What is wrong.
     pub problems: Vec<StoreProblem>,
+    /// What is not wrong and can mislead: a sentence for each name that several machines have.
+    pub notes: Vec<String>,
 }
 
 /// Looks at a store: at the beginning and the end of every file, at what belongs to no recording, and at what was
@@ -38,6 +42,7 @@ pub struct StoreCheck {
 pub fn check(store: &Path, today: &str) -> Result<StoreCheck, StoreError> {
     let mut found = StoreCheck::default();
     let mut masks: BTreeMap<Option<String>, PathBuf> = BTreeMap::new();
+    let mut names = HostNames::default();
     let all_days = days(store, StoreTable::Runs)?;
     found.days = all_days.len();
     for table in StoreTable::ALL {
@@ -59,7 +64,7 @@ pub fn check(store: &Path, today: &str) -> Result<StoreCheck, StoreError> {
             for name in day_files(store, table, &day)? {
                 found.files += 1;
                 let path = folder.join(&name);
-                match StoreFooter::read(&path) {
+                match looked_at(&path, table, &mut names) {
                     Err(error) => found.problems.push(StoreProblem {
                         text: format!("It cannot be read, and is left out: {error}"),
                         path,
@@ -107,5 +112,21 @@ pub fn check(store: &Path, today: &str) -> Result<StoreCheck, StoreError> {
         }
     }
     found.problems.sort();
+    found.notes = names.sentences();
     Ok(found)
+}
+
+/// Reads what a file says of itself, and of which machines its recordings are.
+fn looked_at(
+    path: &Path,
+    table: StoreTable,
+    names: &mut HostNames,
+) -> Result<StoreFooter, StoreError> {
+    let file = File::open(path).map_err(StoreError::file(path))?;
+    let reader = SerializedFileReader::new(file).map_err(StoreError::parquet(path))?;
+    let footer = StoreFooter::of(&reader).map_err(StoreError::parquet(path))?;
+    if table == StoreTable::Runs {
+        names.add(&reader).map_err(StoreError::parquet(path))?;
+    }
+    Ok(footer)
 }

@@ -14,26 +14,11 @@ use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use render::store::{StoreTable, run_columns};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
+use crate::column_values::{text_column, values_of};
 use crate::lock::StoreLock;
 use crate::place::{COMPACTED, day_files, days};
 use crate::table_file::{ColumnBuffer, TableFile};
 use crate::{RunId, StoreError, StoreFooter};
-
-macro_rules! values_of {
-    ($reader:expr, $rows:expr, $levels:expr) => {{
-        let mut values = Vec::new();
-        let mut done = 0;
-        while done < $rows {
-            let (records, _, _) =
-                $reader.read_records($rows - done, Some(&mut $levels), None, &mut values)?;
-            if records == 0 {
-                return Err(ParquetError::General("a column ends early".to_owned()));
-            }
-            done += records;
-        }
-        values
-    }};
-}
 
 /// What became of a day.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -93,34 +78,13 @@ pub(crate) fn compacted_file(
             .join(name);
         let file = File::open(&path).map_err(StoreError::file(&path))?;
         let reader = SerializedFileReader::new(file).map_err(StoreError::parquet(&path))?;
-        if has_run(&reader, run).map_err(StoreError::parquet(&path))? {
+        let runs = text_column(&reader, "run").map_err(StoreError::parquet(&path))?;
+        let mut runs = runs.into_iter().flatten().flatten();
+        if runs.any(|one| one.data() == run.as_bytes()) {
             return Ok(Some(path));
         }
     }
     Ok(None)
-}
-
-fn has_run(reader: &SerializedFileReader<File>, run: &str) -> Result<bool, ParquetError> {
-    let schema = reader.metadata().file_metadata().schema_descr();
-    let Some(at) = schema
-        .columns()
-        .iter()
-        .position(|column| column.name() == "run")
-    else {
-        return Ok(false);
-    };
-    for number in 0..reader.num_row_groups() {
-        let group = reader.get_row_group(number)?;
-        let rows = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
-        let mut levels: Vec<i16> = Vec::new();
-        if let ColumnReader::ByteArrayColumnReader(mut reader) = group.get_column_reader(at)? {
-            let values = values_of!(reader, rows, levels);
-            if values.iter().any(|value| value.data() == run.as_bytes()) {
-                return Ok(true);
-            }
-        }
-    }
-    Ok(false)
 }
 
 /// Removes rows of single things of all days before one. Returns how many days had any.

@@ -17,9 +17,11 @@ one store.
 #![forbid(unsafe_code)]
 
 mod check;
+mod column_values;
 mod compaction;
 mod error;
 mod footer;
+mod host_names;
 mod lock;
 mod place;
 mod run_id;

@@ -102,6 +102,11 @@ impl<N: ThreadName> Addresses<N> {
         }
     }
 
+    /// Forgets a thread that is not kept apart any more, where no record named it and no other thread needs it.
+    pub fn forget(&mut self, tid: i32) {
+        self.host.forget(tid);
+    }
+
     /// Takes an event's thread, and returns its name and what its process has mapped.
     #[inline]
     pub fn running(&mut self, mode: CpuMode, pid: i32, tid: i32) -> (&N, Option<SpaceId>) {

@@ -226,6 +226,23 @@ impl<N: ThreadName> MappedProcesses<N> {
         }
     }
 
+    /// Forgets a thread of which the recording says nothing by itself: the next that has its id begins anew.
+    pub(crate) fn forget(&mut self, tid: i32) {
+        let Some(&at) = self.by_tid.get(&tid) else {
+            return;
+        };
+        let thread = &self.threads[index_of(at)];
+        // The others of its process find what is mapped through the first of them.
+        let others = (thread.pid == tid || thread.pid == -1)
+            && thread
+                .space
+                .zip(self.spaces.as_ref())
+                .is_some_and(|(space, all)| !all.is_idle(space));
+        if !thread.named && !others {
+            self.remove(tid);
+        }
+    }
+
     /// A thread has (got) a name.
     pub(crate) fn comm(&mut self, pid: i32, tid: i32, comm: &[u8]) {
         if let Some(at) = self.thread(pid, tid) {

@@ -34,7 +34,7 @@ type Maps = BTreeMap<u64, SpaceMap>;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SpaceId(u32);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct AddressMaps {
     /// Shared with the processes that inherited them until one of both changes its own.
     maps: Arc<Maps>,
@@ -48,6 +48,8 @@ struct AddressMaps {
 #[derive(Debug)]
 pub(crate) struct Spaces {
     spaces: Vec<AddressMaps>,
+    /// What nobody has mapped anything in: most threads of a text are in such a space of their own.
+    empty: Arc<Maps>,
     free: Vec<u32>,
     /// Mappings in all spaces, shared ones once.
     live: usize,
@@ -59,6 +61,7 @@ impl Spaces {
     pub(crate) fn new() -> Spaces {
         Spaces {
             spaces: Vec::new(),
+            empty: Arc::default(),
             free: Vec::new(),
             live: 0,
             copies: COPIES,
@@ -70,9 +73,9 @@ impl Spaces {
     pub(crate) fn add(&mut self) -> SpaceId {
         self.versions += 1;
         let space = AddressMaps {
+            maps: Arc::clone(&self.empty),
             users: 1,
             version: self.versions,
-            ..AddressMaps::default()
         };
         match self.free.pop() {
             Some(at) => {
@@ -104,11 +107,17 @@ impl Spaces {
         if space.users > 0 {
             return;
         }
-        let maps = std::mem::take(&mut space.maps);
+        let maps = std::mem::replace(&mut space.maps, Arc::clone(&self.empty));
         if Arc::strong_count(&maps) == 1 {
             self.live = self.live.saturating_sub(maps.len());
         }
         self.free.push(id.0);
+    }
+
+    /// Returns whether one user alone has it, who has mapped nothing.
+    pub(crate) fn is_idle(&self, id: SpaceId) -> bool {
+        let space = self.spaces.get(index_of(id.0));
+        space.is_none_or(|space| space.users < 2 && space.maps.is_empty())
     }
 
     /// Gives a new process the mappings of the one that made it.

@@ -199,7 +199,7 @@ impl Calls {
         Some(number)
     }
 
-    /// Keeps the ids of threads that are not kept apart any more.
+    /// Keeps the ids of threads that are not kept apart any more, and forgets the rest of them.
     pub(super) fn retire(&mut self, retired: &RetiredThreads, machine: &Machine) {
         for thread in self
             .threads
@@ -209,6 +209,9 @@ impl Calls {
             if let Some((tid, _)) = machine.threads().at(thread.slot) {
                 self.past_tids.insert(thread.slot, tid);
             }
+        }
+        for tid in retired.tids() {
+            self.addresses.forget(tid);
         }
     }
 

@@ -1,7 +1,7 @@
 //! What threads waited for without a CPU, in sums by thread, state and function: what comparisons look at.
 
 use event::{Data, Event, EventType, Side, index_of};
-use model::TaskChanges;
+use model::{Machine, RetiredThreads, TaskChanges};
 use rustc_hash::FxHashMap;
 use stacks::{FrameOwner, ROOT};
 use symbols::KernelFile;
@@ -69,7 +69,7 @@ impl OffCpuSums {
 }
 
 /// A row by what it is of.
-type RowKey = (String, ThreadState, Option<String>, Option<String>);
+type RowKey<'r> = (&'r str, ThreadState, Option<&'r str>, Option<&'r str>);
 
 /// Collects the waits of all threads.
 #[derive(Debug)]
@@ -137,41 +137,48 @@ impl WaitedTime {
         // The last slice is not whole.
         let slices = entries.iter().map(|(_, slice, _)| index_of(*slice));
         let slices = slices.max().unwrap_or(0);
-        let mut rows: FxHashMap<RowKey, OffCpuRow> = FxHashMap::default();
-        let mut keys: Vec<Option<RowKey>> = Vec::with_capacity(report.nodes.len());
+        let mut places: FxHashMap<RowKey<'_>, usize> = FxHashMap::default();
+        let mut rows: Vec<(RowKey<'_>, OffCpuRow)> = Vec::new();
+        let mut place_of: Vec<Option<usize>> = Vec::with_capacity(report.nodes.len());
         for ((row, weight), (node, number)) in
             (self.profile.calls.rows.iter()).zip(report.nodes.iter().zip(0u32..))
         {
             let key = node.and_then(|node| key_of(report, node, row.doing));
-            let thread = key.as_ref().and_then(|key| threads.get(&key.0));
+            let thread = key.and_then(|key| threads.get(key.0));
             let (Some(key), Some((tid, comm))) = (key, thread) else {
-                keys.push(None);
+                place_of.push(None);
                 continue;
             };
-            let sums = rows.entry(key.clone()).or_insert_with(|| OffCpuRow {
-                tid: *tid,
-                comm: (*comm).to_owned(),
-                doing: row.doing,
-                function: key.2.clone(),
-                user: key.3.clone(),
-                count: 0,
-                ns: 0,
-                squares: 0.0,
-                slices: vec![0.0; slices],
+            let place = *places.entry(key).or_insert_with(|| {
+                let new = OffCpuRow {
+                    tid: *tid,
+                    comm: (*comm).to_owned(),
+                    doing: row.doing,
+                    function: key.2.map(str::to_owned),
+                    user: key.3.map(str::to_owned),
+                    count: 0,
+                    ns: 0,
+                    squares: 0.0,
+                    slices: vec![0.0; slices],
+                };
+                rows.push((key, new));
+                rows.len() - 1
             });
+            place_of.push(Some(place));
+            let Some((_, sums)) = rows.get_mut(place) else {
+                continue;
+            };
             sums.count = sums.count.saturating_add(weight.samples);
             sums.ns = sums.ns.saturating_add(weight.amount);
             sums.squares += self.squares.get(index_of(number)).copied().unwrap_or(0.0);
-            keys.push(Some(key));
         }
         for (number, slice, weight) in entries {
-            let key = keys.get(index_of(*number)).and_then(Option::as_ref);
-            let row = key.and_then(|key| rows.get_mut(key));
-            if let Some(sum) = row.and_then(|row| row.slices.get_mut(index_of(*slice))) {
+            let place = place_of.get(index_of(*number)).copied().flatten();
+            let row = place.and_then(|place| rows.get_mut(place));
+            if let Some(sum) = row.and_then(|(_, row)| row.slices.get_mut(index_of(*slice))) {
                 *sum += weight.amount as f64;
             }
         }
-        let mut rows: Vec<(RowKey, OffCpuRow)> = rows.into_iter().collect();
         rows.sort_unstable_by(|a, b| b.1.ns.cmp(&a.1.ns).then_with(|| a.0.cmp(&b.0)));
         OffCpuSums {
             switches: self.profile.off.switches,
@@ -200,7 +207,7 @@ impl WaitedTime {
 }
 
 /// Returns what the stack that ends at a node is summed by.
-fn key_of(report: &ProfileReport, node: u32, doing: ThreadState) -> Option<RowKey> {
+fn key_of(report: &ProfileReport, node: u32, doing: ThreadState) -> Option<RowKey<'_>> {
     let nodes = report.stacks.tree().nodes();
     let (mut function, mut user, mut thread) = (None, None, None);
     let mut at = node;
@@ -213,19 +220,24 @@ fn key_of(report: &ProfileReport, node: u32, doing: ThreadState) -> Option<RowKe
             }
             FrameOwner::User | FrameOwner::Vmm if user.is_none() => user = Some(name),
             // The state, and below it the thread.
-            FrameOwner::Group => thread = Some(name.text.to_string()),
+            FrameOwner::Group => thread = Some(&*name.text),
             _ => {}
         }
         at = node.parent;
     }
-    let named = |name: Option<&stacks::FrameName>| {
-        let name = name.filter(|name| is_function(name))?;
-        Some(plain(&name.text).to_owned())
-    };
     Some((thread?, doing, named(function), named(user)))
 }
 
+fn named(name: Option<&stacks::FrameName>) -> Option<&str> {
+    let name = name.filter(|name| is_function(name))?;
+    Some(plain(&name.text))
+}
+
 impl Analysis for WaitedTime {
+    fn retire(&mut self, retired: &RetiredThreads, machine: &Machine) {
+        self.profile.retire(retired, machine);
+    }
+
     fn filter_scope(&self) -> Option<FilterScope> {
         self.profile.filter_scope()
     }

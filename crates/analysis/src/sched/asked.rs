@@ -4,7 +4,7 @@ use doubts::{Concern, Concerns, DoubtKind, Doubts};
 use event::{Data, Event, EventType, KERNEL_STACK, Kind, Side};
 use model::{Machine, RetiredThreads, TaskChanges};
 
-use super::{DELAYS, SchedLatencies};
+use super::{DELAYS, OTHERS_SLOT, SchedLatencies};
 use crate::analysis::{
     Analysis, Context, EventAccount, EventDetail, FilterScope, Needs, WalkState,
 };
@@ -110,6 +110,13 @@ impl Analysis for SchedLatencies {
 
     fn counters(&self, walked: &WalkState<'_>, report: &mut dyn FnMut(u8, u32, Amount)) {
         self.sums(walked.machine.task_states(), walked.window, report);
+    }
+
+    fn counted_by(&self, _: u8, number: u32, retired: &RetiredThreads) -> u32 {
+        match retired.has_slot(number) {
+            true => OTHERS_SLOT,
+            false => number,
+        }
     }
 
     fn measured(&self, part: u8, number: u32, walked: &WalkState<'_>) -> Option<SliceMeasure> {

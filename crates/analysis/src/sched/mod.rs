@@ -103,8 +103,6 @@ pub struct SchedLatencies {
     /// What was counted of those that are not kept apart any more ([`model::StateLimits`]), and how many they are.
     others: SchedSums,
     other_tasks: u64,
-    /// What of that was counted when it was of a task of its own.
-    folded: FoldedSums,
     cpus: Vec<CpuSums>,
     functions: FxHashMap<Function, u32>,
     work: Vec<WorkSums>,
@@ -118,13 +116,6 @@ pub struct SchedLatencies {
     end: u64,
     /// From when on events of some CPUs are missing, and not those of others.
     uneven_from: Option<u64>,
-}
-
-/// What was counted of tasks before they became others.
-#[derive(Debug, Clone, Copy, Default)]
-struct FoldedSums {
-    delays: Amount,
-    ran_ns: u64,
 }
 
 impl CpuSums {
@@ -178,24 +169,23 @@ impl SchedLatencies {
 
     /// Reports the sums so far of every task.
     fn sums(&self, tasks: &TaskStates, window: &Window, report: &mut dyn FnMut(u8, u32, Amount)) {
-        let mut report_task = |slot: u32, sums: &SchedSums, running_ns: u64, before: FoldedSums| {
+        let mut report_task = |slot: u32, sums: &SchedSums, running_ns: u64| {
             let delays = Amount {
-                count: sums.delays.count().saturating_sub(before.delays.count),
-                ns: sums.delays.total().saturating_sub(before.delays.ns),
+                count: sums.delays.count(),
+                ns: sums.delays.total(),
             };
             let on_cpu_ns = sums.on_cpu_ns.saturating_add(running_ns);
-            let ns = sums.runtime_ns.max(on_cpu_ns).saturating_sub(before.ran_ns);
+            let ns = sums.runtime_ns.max(on_cpu_ns);
             report(DELAYS, slot, delays);
             report(RAN, slot, Amount { count: 0, ns });
         };
         for (slot, task) in self.tasks.iter() {
             let open = tasks.open(slot, self.end).filter(|_| !self.finished);
             let running_ns = open.map_or(0, |span| self.under_way(&span, window).0);
-            report_task(slot, &task.own, running_ns, FoldedSums::default());
+            report_task(slot, &task.own, running_ns);
         }
-        // What tasks did before they became others was counted as theirs.
         if self.other_tasks > 0 {
-            report_task(OTHERS_SLOT, &self.others, 0, self.folded);
+            report_task(OTHERS_SLOT, &self.others, 0);
         }
     }
 
@@ -255,13 +245,8 @@ impl SchedLatencies {
             let Some(task) = self.tasks.remove(slot) else {
                 continue;
             };
-            let own = &task.own;
-            self.folded.delays.count += own.delays.count();
-            self.folded.delays.ns = self.folded.delays.ns.saturating_add(own.delays.total());
-            let ran = own.runtime_ns.max(own.on_cpu_ns);
-            self.folded.ran_ns = self.folded.ran_ns.saturating_add(ran);
             self.other_tasks += u64::from(task.has_atoms());
-            self.others.merge(own);
+            self.others.merge(&task.own);
         }
     }
 

@@ -411,6 +411,16 @@ impl Study {
         for member in self.members.iter_mut().filter(|one| one.machine == machine) {
             member.analysis.retire(&retired, &followed.machine);
         }
+        if let Some(slices) = &mut self.slices {
+            let all = leaves(&self.members);
+            slices.retire(|counter| match all.get(usize::from(counter.of)) {
+                Some((of, analysis)) if *of == machine => {
+                    let number = analysis.counted_by(counter.part, counter.number, &retired);
+                    SliceCounter { number, ..counter }
+                }
+                _ => counter,
+            });
+        }
         for tid in retired.tids() {
             followed.handles.remove(tid);
         }
@@ -437,7 +447,7 @@ impl Study {
             let chosen = (&self.window, &self.left_out);
             Study::counters(&self.members, &self.machines, chosen, report);
         });
-        Series::of(&slices, |counter| self.measured(counter))
+        Series::of(slices, |counter| self.measured(counter))
     }
 
     /// Returns what a sum is of.

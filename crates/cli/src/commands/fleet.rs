@@ -95,6 +95,9 @@ fn check(args: &FleetArgs) -> Result<()> {
     for one in &found.problems {
         text.push_str(&format!("{}: {}\n", one.path.display(), one.text));
     }
+    for note in &found.notes {
+        text.push_str(&format!("{note}\n"));
+    }
     text.push_str(&format!(
         "{} of {}: {}\n",
         words::plural(found.files as u64, "file"),

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use analysis::{Amount, ExitTable, SliceMeasure};
+use analysis::{Amount, ExitTable, SliceAmounts, SliceMeasure};
 use stats::Stats;
 use words::{change, duration, number};
 
@@ -27,7 +27,7 @@ struct GuestExitRow {
     waiting: bool,
     /// What is known of the device behind it.
     name: Option<String>,
-    slices: Vec<Amount>,
+    slices: SliceAmounts,
 }
 
 pub(super) fn changes(pair: &Pair<'_>, known: &KnownGuests<'_>, out: &mut Vec<SideChange>) {
@@ -96,10 +96,8 @@ fn rows(
         let Some(row) = name.and_then(|name| out.get_mut(&(key.clone(), name))) else {
             continue;
         };
-        row.slices.resize(list.len(), Amount::default());
-        for (sum, one) in row.slices.iter_mut().zip(list) {
-            sum.count += one.count;
-            sum.ns += one.ns;
+        for (slice, amount) in list.iter() {
+            row.slices.add(slice, *amount);
         }
     }
     out
@@ -135,7 +133,8 @@ impl ComparedGuestRow<'_> {
             let Some(row) = row else {
                 return per.nothing(of);
             };
-            let mut slices: Vec<f64> = row.slices.iter().map(|one| amount(one) as f64).collect();
+            let mut slices = vec![0.0; of.picture.series.slice_ns.len()];
+            row.slices.add_to(&mut slices, amount);
             even(of.picture, &mut slices);
             per.run(of, sum(&row.stats), &slices)
         })

@@ -2,15 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use analysis::{Amount, ContextKind, ContextName, GuestTasksReport, Picture, SliceMeasure};
+use analysis::{ContextKind, ContextName, GuestTasksReport, Picture, SliceAmounts, SliceMeasure};
 use model::{State, Times};
 
 use crate::basis::{Basis, even};
-use crate::chance::{ENOUGH, SampledSum};
+use crate::chance::{COVERED, ENOUGH, SampledSum};
 use crate::names::group;
-
-/// Sums of which slices of time hold less have no slices: those that are kept are not of all that guests did.
-const COVERED: f64 = 0.9;
 
 /// Tasks of these names in a guest are its recorder's: of guests the names of tasks are compared alone.
 const RECORDERS: [&str; 3] = ["perf", "perf-exec", "trace-cmd"];
@@ -71,10 +68,10 @@ pub(super) struct GuestSum {
 }
 
 impl GuestSum {
-    fn add(&mut self, list: &[Amount]) {
-        self.slices.resize(list.len().max(self.slices.len()), 0.0);
-        for (sum, one) in self.slices.iter_mut().zip(list) {
-            *sum += one.ns as f64;
+    fn add(&mut self, list: &SliceAmounts, slices: usize) {
+        self.slices.resize(slices, 0.0);
+        list.add_to(&mut self.slices, |one| one.ns);
+        for (_, one) in list.iter() {
             self.sliced_ns += one.ns as f64;
             self.pieces += one.count as f64;
         }
@@ -174,20 +171,18 @@ impl<'a> RecordedGuests<'a> {
                 continue;
             };
             match stolen {
-                true => one.stolen.add(list),
+                true => one.stolen.add(list, guest_slices.len()),
                 false => {
-                    one.guest.add(list);
-                    for (sum, amount) in guest_slices.iter_mut().zip(list) {
-                        *sum += amount.ns as f64;
-                    }
+                    one.guest.add(list, guest_slices.len());
+                    list.add_to(&mut guest_slices, |amount| amount.ns);
                 }
             }
         }
         even(picture, &mut guest_slices);
-        let known = picture.series.of.get(&SliceMeasure::GuestKnown);
-        let known = known.into_iter().flatten().map(|amount| amount.ns as f64);
-        let mut known_slices: Vec<f64> = known.collect();
-        known_slices.resize(guest_slices.len(), 0.0);
+        let mut known_slices = vec![0.0; guest_slices.len()];
+        if let Some(known) = picture.series.of.get(&SliceMeasure::GuestKnown) {
+            known.add_to(&mut known_slices, |amount| amount.ns);
+        }
         even(picture, &mut known_slices);
         for sum in spent
             .values_mut()

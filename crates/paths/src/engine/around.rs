@@ -346,6 +346,7 @@ impl Paths {
             self.raised.remove(&slot);
             self.accepted.remove(&slot);
             self.last_target.remove(&slot);
+            self.watchers.retire(slot);
         }
     }
 

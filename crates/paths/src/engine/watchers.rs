@@ -87,6 +87,13 @@ impl WatcherTable {
         }
     }
 
+    /// A thread is not kept apart any more: its list goes, unless an instance watches still.
+    pub(super) fn retire(&mut self, thread: u32) {
+        if self.of(thread).is_empty() {
+            self.by_thread.empties(u64::from(thread));
+        }
+    }
+
     /// It ends. Lists stay: a vCPU is watched again and again.
     pub(super) fn remove(&mut self, thread: u32, cpu: i32, instance: u32) {
         let Some(all) = self.by_thread.get_mut(u64::from(thread)) else {
