@@ -26,15 +26,17 @@ pub const STATE_LIMITS: StateLimits = StateLimits {
 };
 
 impl StateLimits {
-    /// Recordings that are held at once have at least so much of it each.
+    /// Recordings that are held at once have at least this each.
     const LEAST: StateLimits = StateLimits {
         threads: 1 << 13,
         vcpus: 1 << 11,
     };
 
-    /// Returns the limits of each of so many recordings that are held at once: all of them together have what one has.
+    /// Returns the limits of each of so many recordings that are held at once. All of them together have half of what
+    /// one has: what was found of those that were read is held beside what others are read with.
     pub fn shared_by(self, recordings: usize) -> StateLimits {
-        let share = |most: usize, least: usize| (most / recordings.max(1)).max(least).min(most);
+        let parts = if recordings > 1 { 2 * recordings } else { 1 };
+        let share = |most: usize, least: usize| (most / parts).max(least).min(most);
         StateLimits {
             threads: share(self.threads, StateLimits::LEAST.threads),
             vcpus: share(self.vcpus, StateLimits::LEAST.vcpus),
@@ -106,5 +108,26 @@ impl RetiredThreads {
     /// Returns the numbers of those threads that made events.
     pub fn handles(&self) -> impl Iterator<Item = ThreadHandle> + '_ {
         self.handles.iter().copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recordings_that_are_held_at_once_share_what_one_has() {
+        let of = |recordings| {
+            let limits = STATE_LIMITS.shared_by(recordings);
+            (limits.threads, limits.vcpus)
+        };
+        assert_eq!([of(0), of(1)], [(1 << 16, 1 << 14); 2]);
+        assert_eq!(of(2), (1 << 14, 1 << 12));
+        assert_eq!([of(4), of(1000)], [(1 << 13, 1 << 11); 2]);
+        let few = StateLimits {
+            threads: 300,
+            vcpus: 256,
+        };
+        assert_eq!(few.shared_by(9), few);
     }
 }

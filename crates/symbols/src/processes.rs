@@ -364,3 +364,32 @@ impl<N: ThreadName> MappedProcesses<N> {
         &mut self.kernel
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_that_no_record_names_and_nobody_needs_are_forgotten() {
+        let mut files = Files::new();
+        let mut all: MappedProcesses<Box<[u8]>> =
+            MappedProcesses::new(false, true, &[], &mut files);
+        let kernel = all.by_tid.len();
+        all.comm(500, 500, b"qemu");
+        for tid in (501..600).chain(1000..1100) {
+            all.running(if tid < 600 { 500 } else { tid }, tid);
+        }
+        for tid in (500..600).chain(1000..1100) {
+            all.forget(tid);
+        }
+        assert_eq!(all.by_tid.len(), kernel + 1, "the named one alone stays");
+        assert_eq!(&**all.running(500, 500).0, b"qemu");
+        // What a process has mapped is found through the first of its threads.
+        all.running(2000, 2001);
+        all.forget(2000);
+        assert!(all.by_tid.contains_key(&2000));
+        all.forget(2001);
+        all.forget(2000);
+        assert_eq!(all.by_tid.len(), kernel + 1);
+    }
+}

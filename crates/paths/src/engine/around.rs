@@ -346,8 +346,8 @@ impl Paths {
             self.raised.remove(&slot);
             self.accepted.remove(&slot);
             self.last_target.remove(&slot);
-            self.watchers.retire(slot);
         }
+        self.watchers.retire();
     }
 
     /// Events of a CPU were lost: what instances there would have gone on by may be among them.

@@ -57,6 +57,14 @@ impl<T: Default> SlotMap<T> {
         self.low.resize_with(at + 1, T::default);
     }
 
+    /// Forgets the values that are not to be kept; those of low numbers have their place anyway.
+    pub(super) fn retain(&mut self, keep: impl Fn(&T) -> bool) {
+        self.high.retain(|_, value| keep(value));
+        if self.high.len() < self.high.capacity() / 4 {
+            self.high.shrink_to_fit();
+        }
+    }
+
     /// A number's value is an empty one now: the table forgets it.
     #[inline]
     pub(super) fn empties(&mut self, key: u64) {

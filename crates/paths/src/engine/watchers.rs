@@ -87,11 +87,10 @@ impl WatcherTable {
         }
     }
 
-    /// A thread is not kept apart any more: its list goes, unless an instance watches still.
-    pub(super) fn retire(&mut self, thread: u32) {
-        if self.of(thread).is_empty() {
-            self.by_thread.empties(u64::from(thread));
-        }
+    /// Threads are not kept apart any more. Lists of which nobody watches go, also those of threads that retired while
+    /// somebody did.
+    pub(super) fn retire(&mut self) {
+        self.by_thread.retain(|all| !all.is_empty());
     }
 
     /// It ends. Lists stay: a vCPU is watched again and again.
@@ -117,5 +116,31 @@ impl WatcherTable {
                 self.by_cpu.add(to, *one);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_threads_that_are_gone_go_once_nobody_watches() {
+        let mut table = WatcherTable::default();
+        let one = |instance| InstanceWatcher { instance, chain: 0 };
+        let threads = 1 << 16..(1 << 16) + 100;
+        for thread in threads.clone() {
+            table.add(thread, 3, one(thread));
+        }
+        // All retire while they are watched, and all but the first end later.
+        table.retire();
+        for thread in threads.clone().skip(1) {
+            assert_eq!(table.of(thread), [one(thread)]);
+            table.remove(thread, 3, thread);
+        }
+        table.retire();
+        let known = |thread: &u32| table.by_thread.get(u64::from(*thread)).is_some();
+        assert_eq!(threads.clone().filter(known).count(), 1);
+        assert_eq!(table.of(threads.start), [one(threads.start)]);
+        assert_eq!(table.on(3), [one(threads.start)]);
     }
 }
