@@ -75,7 +75,7 @@ impl SliceAmounts {
     }
 
     /// Adds what was counted of another thing.
-    pub(crate) fn merge(&mut self, other: &SliceAmounts) {
+    pub fn merge(&mut self, other: &SliceAmounts) {
         for (slice, amount) in other.iter() {
             self.add(slice, *amount);
         }

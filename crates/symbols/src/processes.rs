@@ -233,12 +233,12 @@ impl<N: ThreadName> MappedProcesses<N> {
         };
         let thread = &self.threads[index_of(at)];
         // The others of its process find what is mapped through the first of them.
-        let others = (thread.pid == tid || thread.pid == -1)
+        let needed = (thread.pid == tid || thread.pid == -1)
             && thread
                 .space
                 .zip(self.spaces.as_ref())
                 .is_some_and(|(space, all)| !all.is_idle(space));
-        if !thread.named && !others {
+        if !thread.named && !needed {
             self.remove(tid);
         }
     }

@@ -96,9 +96,7 @@ fn rows(
         let Some(row) = name.and_then(|name| out.get_mut(&(key.clone(), name))) else {
             continue;
         };
-        for (slice, amount) in list.iter() {
-            row.slices.add(slice, *amount);
-        }
+        row.slices.merge(list);
     }
     out
 }
