@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use analysis::Picture;
+use analysis::{Amount, Picture, SliceMeasure};
 use model::{State, StateLimits};
 use session::{PictureOptions, Session, SessionOptions};
 
@@ -54,6 +54,15 @@ impl HostText {
 
     /// Returns a picture of it where so many are kept apart.
     fn picture(&self, folder: &Path, limits: StateLimits) -> Picture {
+        self.picture_with(folder, limits, &PictureOptions::default())
+    }
+
+    fn picture_with(
+        &self,
+        folder: &Path,
+        limits: StateLimits,
+        options: &PictureOptions,
+    ) -> Picture {
         let path = folder.join("host.txt");
         std::fs::write(&path, &self.text).expect("a file");
         let session = Session::open(SessionOptions {
@@ -61,9 +70,7 @@ impl HostText {
             ..SessionOptions::default()
         });
         let session = session.expect("a session");
-        let mut pictures = session
-            .pictures(&[path], &PictureOptions::default())
-            .expect("a picture");
+        let mut pictures = session.pictures(&[path], options).expect("a picture");
         pictures.remove(0)
     }
 }
@@ -173,4 +180,45 @@ fn a_vcpu_with_more_time_than_the_others_is_kept_whenever_it_comes() {
         };
         assert_eq!(stalls(&few), stalls(&all));
     }
+}
+
+/// What is counted by slices of time adds up the same, slice by slice, and few names of many have their own.
+#[test]
+fn slices_of_threads_that_are_not_kept_apart_are_those_of_others() {
+    let mut host = HostText::new();
+    let vcpu = ("CPU 0/KVM", 500, 501);
+    for number in 0..2000 {
+        let comm = format!("task{number}");
+        host.exit(vcpu, 0, 20_000, "EXTERNAL_INTERRUPT");
+        host.switch((vcpu.0, vcpu.2), "R", (&comm, 10_000 + number), 2, 1000);
+        host.switch((&comm, 10_000 + number), "S", (vcpu.0, vcpu.2), 2, 5000);
+        host.entry(vcpu, 0, 1000);
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let options = PictureOptions::to_compare();
+    let all = host.picture_with(folder.path(), StateLimits::default(), &options);
+    let few = host.picture_with(folder.path(), FEW, &options);
+    let each = |picture: &Picture, amount: fn(&Amount) -> u64| {
+        let mut sums = vec![0.0; picture.series.slice_ns.len()];
+        let mut names = 0;
+        for (what, amounts) in &picture.series.of {
+            if matches!(what, SliceMeasure::Delays(_) | SliceMeasure::Ran(_)) {
+                amounts.add_to(&mut sums, amount);
+                names += 1;
+            }
+        }
+        (sums, names)
+    };
+    let (ran_few, names_few) = each(&few, |one| one.ns);
+    let (ran_all, names_all) = each(&all, |one| one.ns);
+    assert!(ran_all.len() > 12 && ran_all.iter().all(|ns| *ns > 0.0));
+    assert_eq!(ran_few, ran_all);
+    assert_eq!(each(&few, |one| one.count).0, each(&all, |one| one.count).0);
+    assert!(
+        names_all > 2000 && names_few < 200,
+        "{names_few} of {names_all}"
+    );
+    let switches = |picture: &Picture| picture.off_cpu.as_ref().map(|sums| sums.switches);
+    assert_eq!(switches(&few), Some(4000));
+    assert_eq!(switches(&few), switches(&all));
 }
