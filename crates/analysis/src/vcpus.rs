@@ -377,10 +377,6 @@ impl Analysis for Vcpus {
 
     fn retire(&mut self, retired: &RetiredThreads, machine: &Machine) {
         for vcpu in retired.vcpus() {
-            // What it was still in when it was last seen belongs to it as well.
-            for span in machine.kept(vcpu) {
-                self.span(&span);
-            }
             let wait_ns = self.now.remove(vcpu).map_or(0, |now| now.wait_ns);
             if let Some(sums) = self.vcpus.remove(vcpu) {
                 self.other_vcpus += u32::from(sums.span.is_some());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use analysis::{GuestTasks, LeftOut, Unknowable, WalkState, access_key};
 use devices::AddressNames;
 use event::ExitReason;
-use model::{Cause, GuestAccess, Machine, SeenEvents, Span, State, Vm};
+use model::{BySlot, Cause, GuestAccess, Machine, RetiredThreads, SeenEvents, Span, State, Vm};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Names of devices that are kept; what is beyond is looked up each time.
@@ -143,32 +143,50 @@ fn is_left_out(left_out: &LeftOut, tid: i32) -> bool {
 /// The vCPUs of a second walk, by their numbers in its machine, with the names that the first found.
 #[derive(Debug, Default)]
 pub(crate) struct VcpuNumbers {
-    all: Vec<VcpuName>,
+    all: BySlot<VcpuName>,
+    /// The number of the next vCPU.
+    next: u32,
     /// By thread id, which of them is the last.
-    by_tid: FxHashMap<i32, usize>,
-    /// By thread id, how many there have been.
+    by_tid: FxHashMap<i32, u32>,
+    /// By thread id, how many there have been since its vCPUs were retired.
     counts: FxHashMap<i32, usize>,
 }
 
 impl VcpuNumbers {
     /// Learns of the vCPUs that have come.
     fn learn(&mut self, machine: &Machine, known: &FirstWalk<'_>) {
-        for number in self.all.len() as u32..machine.vcpu_numbers() {
-            // One of which no more is kept has its place all the same.
-            let tid = machine.vcpu(number).map_or(event::NONE, |vcpu| vcpu.tid);
+        for number in self.next..machine.vcpu_numbers() {
+            self.next = number + 1;
+            // No more is kept of it, and it had no time.
+            let Some(tid) = machine.vcpu(number).map(|vcpu| vcpu.tid) else {
+                continue;
+            };
             let nth = self.counts.entry(tid).or_default();
             let same = known.by_tid.get(&tid);
             let name = same.and_then(|list| list.get(*nth).or(list.last()));
             *nth += 1;
-            self.by_tid.insert(tid, self.all.len());
-            self.all.push(name.cloned().unwrap_or(VcpuName {
-                tid,
-                vm: None,
-                vm_pid: None,
-                vm_name: None,
-                number: 0,
-                left_out: false,
-            }));
+            self.by_tid.insert(tid, number);
+            self.all.entry(number, || {
+                name.cloned().unwrap_or(VcpuName {
+                    tid,
+                    vm: None,
+                    vm_pid: None,
+                    vm_name: None,
+                    number: 0,
+                    left_out: false,
+                })
+            });
+        }
+    }
+
+    /// Forgets vCPUs of which no more is kept.
+    pub(crate) fn retire(&mut self, retired: &RetiredThreads) {
+        for vcpu in retired.vcpus() {
+            self.all.remove(vcpu);
+        }
+        for tid in retired.tids() {
+            self.by_tid.remove(&tid);
+            self.counts.remove(&tid);
         }
     }
 
@@ -179,10 +197,10 @@ impl VcpuNumbers {
         machine: &Machine,
         known: &FirstWalk<'_>,
     ) -> Option<&VcpuName> {
-        if self.all.len() <= vcpu as usize {
+        if self.next <= vcpu {
             self.learn(machine, known);
         }
-        self.all.get(vcpu as usize)
+        self.all.get(vcpu)
     }
 
     /// Returns the vCPU that has a thread id, and its number.
@@ -196,7 +214,7 @@ impl VcpuNumbers {
             self.learn(machine, known);
         }
         let at = *self.by_tid.get(&tid)?;
-        Some((u32::try_from(at).ok()?, self.all.get(at)?))
+        Some((at, self.all.get(at)?))
     }
 }
 

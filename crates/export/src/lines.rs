@@ -1,7 +1,7 @@
 //! Single things as the rows of tables, whatever the table is written as.
 
 use analysis::{NamedContext, SingleExit};
-use model::{GuestAccess, Span, State};
+use model::{BySlot, GuestAccess, RetiredThreads, Span, State};
 use render::exit_list::ExitLine;
 use render::spans::{SpanHolder, SpanLine, SpanVcpu};
 
@@ -45,6 +45,11 @@ impl LineMaker {
             }
             _ => None,
         }
+    }
+
+    /// Forgets threads of which no more is kept.
+    pub(crate) fn retire(&mut self, retired: &RetiredThreads) {
+        self.causes.retire(retired);
     }
 
     fn span_line(
@@ -120,25 +125,26 @@ impl LineMaker {
 
 /// Which access made the exit of each vCPU that is under way: its spans say so.
 #[derive(Debug, Default)]
-pub(crate) struct ExitAccesses(Vec<(u64, Option<GuestAccess>)>);
+pub(crate) struct ExitAccesses(BySlot<(u64, Option<GuestAccess>)>);
 
 impl ExitAccesses {
     /// Notes what a span says.
     pub(crate) fn note(&mut self, span: &Span) {
-        let at = span.vcpu as usize;
-        if self.0.len() <= at {
-            self.0.resize(at + 1, (0, None));
+        if span.cause.reason.is_some() {
+            *self.0.entry(span.vcpu, || (0, None)) = (span.end, span.cause.access);
         }
-        if span.cause.reason.is_some()
-            && let Some(last) = self.0.get_mut(at)
-        {
-            *last = (span.end, span.cause.access);
+    }
+
+    /// Forgets vCPUs of which no more is kept.
+    pub(crate) fn retire(&mut self, retired: &RetiredThreads) {
+        for vcpu in retired.vcpus() {
+            self.0.remove(vcpu);
         }
     }
 
     /// Returns why a vCPU left its guest.
     pub(crate) fn of(&self, vcpu: u32, exit: &SingleExit) -> model::Cause {
-        let last = self.0.get(vcpu as usize);
+        let last = self.0.get(vcpu);
         // The last span of the exit ends with it.
         let last = last.filter(|(end, _)| *end > exit.start && *end <= exit.end);
         model::Cause {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use model::GuestAccess;
+use model::{GuestAccess, RetiredThreads};
 use render::ClockUnit;
 use render::exit_list;
 use render::paths_instance::Instances;
@@ -54,6 +54,10 @@ impl ExportFile for SpanRows {
         }
     }
 
+    fn retire(&mut self, retired: &RetiredThreads) {
+        self.lines.retire(retired);
+    }
+
     fn finish(&mut self) -> Vec<String> {
         Vec::new()
     }
@@ -92,6 +96,10 @@ impl ExportFile for ExitRows {
             self.exits.put_csv(&line, &mut self.line);
             self.made.extend_from_slice(self.line.as_bytes());
         }
+    }
+
+    fn retire(&mut self, retired: &RetiredThreads) {
+        self.lines.retire(retired);
     }
 
     fn finish(&mut self) -> Vec<String> {
@@ -152,6 +160,8 @@ impl ExportFile for InstanceRows {
                 .extend_from_slice(self.instances.csv(&reported).as_bytes());
         }
     }
+
+    fn retire(&mut self, _: &RetiredThreads) {}
 
     fn finish(&mut self) -> Vec<String> {
         Vec::new()

@@ -1,5 +1,6 @@
 //! Rows of single things for a store of many recordings: spans, exits and instances of paths in one walk.
 
+use model::RetiredThreads;
 use render::ClockUnit;
 use render::store::{DetailRows, StoreTable, StoredCell};
 
@@ -73,6 +74,11 @@ impl ExportFile for StoredDetail<'_> {
             self.rows
                 .instance(&reported, &mut |cell| put(StoreTable::Instances, cell));
         }
+    }
+
+    fn retire(&mut self, retired: &RetiredThreads) {
+        self.spans.retire(retired);
+        self.exits.retire(retired);
     }
 
     fn finish(&mut self) -> Vec<String> {

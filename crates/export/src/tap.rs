@@ -3,7 +3,7 @@
 use analysis::{Analysis, Context, EventDetail, Needs, States, Window};
 use event::sched::{SchedSwitch, SchedWakeup};
 use event::{Data, Event, EventType, Kind, LostKind, NONE, Side};
-use model::Span;
+use model::{Machine, RetiredThreads, Span};
 
 /// What is wanted of a recording beside exits and instances of paths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -51,6 +51,8 @@ pub struct Tap {
     wanted: ExportWish,
     window: Window,
     items: Vec<TapEvent>,
+    /// Threads of which no more is kept, behind all items.
+    retired: Option<RetiredThreads>,
 }
 
 impl Tap {
@@ -60,6 +62,7 @@ impl Tap {
             wanted,
             window,
             items: Vec::new(),
+            retired: None,
         }
     }
 
@@ -70,6 +73,12 @@ impl Tap {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.items.is_empty()
+    }
+
+    /// Returns the threads of which no more is kept now. They are to be taken with the items of each event: what is
+    /// kept of them may be needed for these.
+    pub(crate) fn take_retired(&mut self) -> Option<RetiredThreads> {
+        self.retired.take()
     }
 }
 
@@ -129,6 +138,10 @@ impl Analysis for Tap {
                 }));
             }
         }
+    }
+
+    fn retire(&mut self, retired: &RetiredThreads, _: &Machine) {
+        self.retired = Some(retired.clone());
     }
 
     fn side(&mut self, side: &Side<'_>) {

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use analysis::{Exits, GuestPart, GuestTasks, SharedAnalysis, SingleExit, Study};
 use event::sched::{SchedSwitch, SchedWakeup};
 use event::{Event, EventOrder, EventType, Side, Sink};
-use model::{Machine, Span};
+use model::{Machine, RetiredThreads, Span};
 use paths::{CompletedInstance, Paths};
 
 use crate::known::{FirstWalk, VcpuName, VcpuNumbers};
@@ -101,6 +101,10 @@ pub trait ExportFile {
     /// Takes one thing.
     fn take(&mut self, found: &ExportedThing<'_>, scene: &Scene<'_>);
 
+    /// Threads become part of sums: what is kept for each of them is to be dropped. All that was found of them has
+    /// come; one that comes back is another.
+    fn retire(&mut self, retired: &RetiredThreads);
+
     /// Ends the file. Returns what is to be said of what it does not hold, a sentence each.
     fn finish(&mut self) -> Vec<String>;
 
@@ -183,8 +187,17 @@ impl<'w> ExportWalk<'w> {
         }
     }
 
-    /// Hands out all that has come.
+    /// Hands out all that has come, and forgets threads that were retired.
     fn hand_out(&mut self) {
+        self.hand_out_found();
+        let tap = self.sources.tap.as_ref();
+        if let Some(retired) = tap.and_then(|tap| tap.get_mut().take_retired()) {
+            self.vcpus.retire(&retired);
+            self.into.retire(&retired);
+        }
+    }
+
+    fn hand_out_found(&mut self) {
         if let Some(tap) = &self.sources.tap {
             let mut tap = tap.get_mut();
             if !tap.is_empty() {

@@ -62,7 +62,7 @@ pub struct RetiredCount {
 }
 
 /// Threads that become part of sums now.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct RetiredThreads {
     pub(crate) slots: FxHashSet<u32>,
     pub(crate) vcpus: FxHashSet<u32>,

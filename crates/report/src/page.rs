@@ -1,6 +1,7 @@
 //! The page: what stands around its sections.
 
-use std::fmt::Write;
+use std::fmt::Write as _;
+use std::io;
 
 use render::flame_picture;
 use render::html::{escape, source};
@@ -127,10 +128,23 @@ pub struct Page<'p> {
     pub against: Option<ReportComparison<'p>>,
 }
 
+/// The sections of a page.
+struct MadeSections {
+    /// A link to each.
+    links: String,
+    /// What they are made of, one behind the other.
+    texts: Vec<String>,
+}
+
 impl Page<'_> {
-    /// Returns the page as the text of a file.
-    pub fn html(&self) -> String {
-        let body = self.body();
+    /// Writes the page as the text of a file. Its sections are made before the first of them is written: its head says
+    /// which there are.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be written.
+    pub fn write(&self, out: &mut dyn io::Write) -> io::Result<()> {
+        let made = self.sections();
         let has_flames = self.flames() > 0;
         let mut style = format!("{STYLE}\n{FIGURES}");
         let mut scripts = vec![SCRIPT];
@@ -139,7 +153,8 @@ impl Page<'_> {
             scripts.push(flame_picture::SCRIPT);
         }
         let sources: Vec<String> = scripts.iter().map(|script| source(script)).collect();
-        let mut out = format!(
+        write!(
+            out,
             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
              <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src {}; style-src {}; \
              base-uri 'none'; form-action 'none'\"/>\n\
@@ -148,13 +163,27 @@ impl Page<'_> {
             sources.join(" "),
             source(&style),
             escape(self.title)
-        );
-        out.push_str(&body);
-        for script in scripts {
-            let _ = writeln!(out, "<script>{script}</script>");
+        )?;
+        write!(
+            out,
+            "<header><h1>{}</h1>\n<nav aria-label=\"sections\">{}</nav>\n<div id=\"search\"></div>\n\
+             </header>\n<main>\n{}",
+            escape(self.title),
+            made.links,
+            bars::PATTERNS,
+        )?;
+        for text in &made.texts {
+            out.write_all(text.as_bytes())?;
         }
-        out.push_str("</body>\n</html>\n");
-        out
+        write!(
+            out,
+            "</main>\n<footer><p>Made by trapline {}.</p></footer>",
+            escape(self.version)
+        )?;
+        for script in scripts {
+            writeln!(out, "<script>{script}</script>")?;
+        }
+        out.write_all(b"</body>\n</html>\n")
     }
 
     /// How many flame graphs it has.
@@ -162,14 +191,15 @@ impl Page<'_> {
         self.recordings.iter().map(|one| one.flames.len()).sum()
     }
 
-    fn body(&self) -> String {
+    /// Makes all sections.
+    fn sections(&self) -> MadeSections {
         let mut out = PageWriter {
             several: self.recordings.len() > 1,
             flames: self.flames(),
             ..PageWriter::default()
         };
         // Sections are made first: those that have nothing are left out, and their reasons stand together.
-        let (mut links, mut made) = (String::new(), String::new());
+        let (mut links, mut texts) = (String::new(), Vec::new());
         let mut absent = Vec::new();
         for (id, heading, contents, fold) in sections(self.recordings, self.against.is_some()) {
             out.reasons.clear();
@@ -193,38 +223,30 @@ impl Page<'_> {
                 continue;
             }
             let _ = writeln!(links, "<a href=\"#{id}\">{heading}</a>");
-            let _ = writeln!(made, "<section id=\"{id}\">");
-            match fold {
-                SectionFold::Whole => {
-                    let _ = writeln!(made, "<h2>{heading}</h2>\n{html}</section>");
-                }
+            let (begin, end) = match fold {
+                SectionFold::Whole => (format!("<h2>{heading}</h2>"), ""),
                 SectionFold::Folded | SectionFold::Evidence => {
                     let is_open = fold == SectionFold::Evidence && self.is_evidence(id);
                     let open = if is_open { " open=\"\"" } else { "" };
-                    let _ = writeln!(
-                        made,
-                        "<details class=\"section\"{open}><summary><h2>{heading}</h2></summary>\n{html}</details>\
-                         </section>"
+                    let begin = format!(
+                        "<details class=\"section\"{open}><summary><h2>{heading}</h2></summary>"
                     );
+                    (begin, "</details>")
                 }
-            }
+            };
+            texts.push(format!("<section id=\"{id}\">\n{begin}\n"));
+            texts.push(html);
+            texts.push(format!("{end}</section>\n"));
         }
         if !absent.is_empty() {
             links.push_str("<a href=\"#absent\">Not here</a>\n");
             out.list(&absent);
             let list = std::mem::take(&mut out.html);
-            let _ = writeln!(
-                made,
-                "<section id=\"absent\">\n<h2>What is not here, and why</h2>\n{list}</section>"
-            );
+            texts.push(format!(
+                "<section id=\"absent\">\n<h2>What is not here, and why</h2>\n{list}</section>\n"
+            ));
         }
-        format!(
-            "<header><h1>{}</h1>\n<nav aria-label=\"sections\">{links}</nav>\n<div id=\"search\"></div>\n\
-             </header>\n<main>\n{}{made}</main>\n<footer><p>Made by trapline {}.</p></footer>",
-            escape(self.title),
-            bars::PATTERNS,
-            escape(self.version)
-        )
+        MadeSections { links, texts }
     }
 
     /// Returns whether findings rest on what a section has.

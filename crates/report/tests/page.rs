@@ -248,7 +248,9 @@ fn page(timeline: bool) -> String {
         recordings: &[recording],
         against: None,
     };
-    page.html()
+    let mut html = Vec::new();
+    page.write(&mut html).expect("a page");
+    String::from_utf8(html).expect("a text")
 }
 
 #[test]

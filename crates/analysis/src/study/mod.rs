@@ -408,6 +408,23 @@ impl Study {
             return;
         };
         let retired = followed.machine.choose_retired(&followed.handles, now);
+        if followed.states > States::Nothing {
+            followed.machine.finish_retired(&retired, &mut self.spans);
+            let context = Context {
+                machine: &mut followed.machine,
+                thread: followed.handles.of(NONE),
+                handles: &followed.handles,
+                activity: &followed.activity,
+                chosen: Chosen::default(),
+                window: &self.window,
+                left_out: &self.left_out,
+                notes: &mut self.notes,
+            };
+            each(&mut self.members, followed.spans, |one| {
+                one.spans(&self.spans, &context);
+            });
+            self.spans.clear();
+        }
         for member in self.members.iter_mut().filter(|one| one.machine == machine) {
             member.analysis.retire(&retired, &followed.machine);
         }

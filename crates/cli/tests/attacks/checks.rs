@@ -259,14 +259,15 @@ fn page(picture: &Picture, flames: &[RecordingStacks], diagnosis: &Diagnosis) {
         invocation: Invocation::new(OsStr::new("input")),
         headline: String::new(),
     };
-    let html = Page {
+    let mut html = Vec::new();
+    let page = Page {
         title: "input",
         version: "0",
         recordings: &[recording],
         against: None,
-    }
-    .html();
-    let page = ReadPage::read(html);
+    };
+    page.write(&mut html).expect("a page");
+    let page = ReadPage::read(String::from_utf8(html).expect("a text"));
     let document = page.document();
     for node in document.descendants() {
         for attribute in node.attributes() {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use analysis::{GuestContext, GuestPart};
+use model::RetiredThreads;
 use render::spans::{guest_called, guest_what};
 
 use super::packets::{Arg, PacketKind, PacketText, Packets, TrackEvent};
@@ -66,6 +67,14 @@ impl GuestSlices {
             start,
             end,
         });
+    }
+
+    /// Writes what is under way of vCPUs of which no more is kept, and forgets them.
+    pub(super) fn retire(&mut self, retired: &RetiredThreads, packets: &mut Packets) {
+        for (_, mut guest) in { &mut self.vcpus }.extract_if(.., |vcpu, _| retired.has_vcpu(*vcpu))
+        {
+            write(&mut guest, packets);
+        }
     }
 
     /// Writes what is under way.

@@ -36,9 +36,8 @@ mod tracks;
 use std::cell::RefCell;
 
 use analysis::SingleExit;
-use model::{Cause, Span, State};
+use model::{BySlot, Cause, RetiredThreads, Span, State};
 use render::spans::state_name;
-use rustc_hash::FxHashMap;
 
 use crate::known::{Devices, FirstWalk, VcpuName};
 use crate::lines::ExitAccesses;
@@ -50,6 +49,7 @@ use instances::InstanceSlices;
 use lanes::Lanes;
 use numbers::{clock, packet, system, tree};
 use packets::{Arg, ArgList, PacketKind, PacketText, Packets, TrackEvent, shown};
+use rates::Rate;
 use tracks::Tracks;
 
 /// Lanes of a vCPU's exits, at most.
@@ -77,7 +77,7 @@ pub struct Perfetto {
     guests: GuestSlices,
     instances: InstanceSlices,
     /// Lanes of exits, by vCPU.
-    exits: FxHashMap<u32, Lanes>,
+    exits: BySlot<Lanes>,
     causes: ExitAccesses,
     /// What causes are called.
     names: CauseTable,
@@ -104,7 +104,7 @@ impl Perfetto {
             bundles: Bundles::new(about.kernel.is_some()),
             guests: GuestSlices::default(),
             instances: InstanceSlices::default(),
-            exits: FxHashMap::default(),
+            exits: BySlot::default(),
             causes: ExitAccesses::default(),
             names: CauseTable::default(),
             devices: RefCell::default(),
@@ -197,7 +197,7 @@ impl Perfetto {
         }
         let (tracks, packets) = (&mut self.tracks, &mut self.packets);
         let parent = tracks.vcpu(name, scene.known, packets).states;
-        let lanes = self.exits.entry(number).or_default();
+        let lanes = self.exits.entry(number, Lanes::default);
         let lane = lanes.place((exit.start, exit.end), MAX_EXIT_LANES, || {
             tracks.below(parent, "exits", packets)
         });
@@ -251,11 +251,32 @@ impl Perfetto {
 }
 
 /// Counts an exit.
-fn count(rate: &mut rates::Rate, time: u64, slice: u64, packets: &mut Packets) {
+fn count(rate: &mut Rate, time: u64, slice: u64, packets: &mut Packets) {
     let track = rate.track;
     rate.add(time, 1, slice, &mut |time, count| {
         rate_reported(time, track, count, slice, packets);
     });
+}
+
+/// Ends counters of exits and of polling.
+fn close<'r>(
+    exits: impl IntoIterator<Item = &'r mut Rate>,
+    polls: impl IntoIterator<Item = &'r mut Rate>,
+    slice: u64,
+    packets: &mut Packets,
+) {
+    for rate in exits {
+        let track = rate.track;
+        rate.close(slice, None, &mut |time, count| {
+            rate_reported(time, track, count, slice, packets);
+        });
+    }
+    for rate in polls {
+        let track = rate.track;
+        rate.close(slice, None, &mut |time, ns| {
+            packets.event(&TrackEvent::new(time, track, PacketKind::Count(ns)));
+        });
+    }
 }
 
 /// Says how many exits there were in a slice of time, for each second.
@@ -366,6 +387,18 @@ impl ExportFile for Perfetto {
         }
     }
 
+    fn retire(&mut self, retired: &RetiredThreads) {
+        self.causes.retire(retired);
+        self.guests.retire(retired, &mut self.packets);
+        for vcpu in retired.vcpus() {
+            self.exits.remove(vcpu);
+        }
+        for vcpu in &mut self.tracks.retire(retired) {
+            let (exits, polls) = ([&mut vcpu.exits], [&mut vcpu.polls]);
+            close(exits, polls, self.slice, &mut self.packets);
+        }
+    }
+
     fn finish(&mut self) -> Vec<String> {
         self.bundles.flush(&mut self.packets);
         self.guests.finish(&mut self.packets);
@@ -374,20 +407,8 @@ impl ExportFile for Perfetto {
             let args = [("count", Arg::Uint(rest))];
             self.loss(end, "lost events, their time is unknown", &args);
         }
-        let (slice, packets) = (self.slice, &mut self.packets);
         let (exits, polls) = self.tracks.counters();
-        for rate in exits {
-            let track = rate.track;
-            rate.close(slice, None, &mut |time, count| {
-                rate_reported(time, track, count, slice, packets);
-            });
-        }
-        for rate in polls {
-            let track = rate.track;
-            rate.close(slice, None, &mut |time, ns| {
-                packets.event(&TrackEvent::new(time, track, PacketKind::Count(ns)));
-            });
-        }
+        close(exits, polls, self.slice, &mut self.packets);
         let (exits, instances) = (self.unplaced, self.instances.unplaced());
         let left_out = [
             (exits, "exit", "it overlaps", "they overlap", MAX_EXIT_LANES),

@@ -1,6 +1,6 @@
 //! Tracks: made when something stands on them for the first time.
 
-use model::Machine;
+use model::{Machine, RetiredThreads};
 use paths::Paths;
 use rustc_hash::FxHashMap;
 
@@ -200,6 +200,20 @@ impl Tracks {
         };
         self.threads.insert(slot, uuid);
         uuid
+    }
+
+    /// Forgets threads of which no more is kept. Returns the tracks of the vCPUs among them, in the order in which they
+    /// were made.
+    pub(super) fn retire(&mut self, retired: &RetiredThreads) -> Vec<VcpuTracks> {
+        for slot in retired.slots() {
+            self.threads.remove(&slot);
+        }
+        let past = self
+            .vcpus
+            .extract_if(|(_, _, tid), _| retired.has_tid(*tid));
+        let mut past: Vec<VcpuTracks> = past.map(|(_, tracks)| tracks).collect();
+        past.sort_by_key(|vcpu| vcpu.states);
+        past
     }
 
     /// Returns all counters of exits and of polling.

@@ -2,6 +2,7 @@
 //! export --test corpus -- trace::` runs the tests of one.
 
 mod guests;
+mod retired;
 mod rows;
 mod trace;
 

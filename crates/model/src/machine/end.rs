@@ -1,6 +1,7 @@
 //! The end of the walk: what every vCPU was last seen doing.
 
 use super::Machine;
+use crate::retired::RetiredThreads;
 use crate::span::SpanSink;
 use crate::track::{SchedState, VcpuTrack};
 
@@ -25,19 +26,35 @@ impl Machine {
     pub fn finish<S: SpanSink>(&mut self, spans: &mut S) {
         let numbers: Vec<u32> = self.tracks.iter().map(|(number, _)| number).collect();
         for vcpu in numbers {
-            let track = &self.tracks[vcpu];
-            // The end of a thread as the recorder has it may be later than the last event.
-            let end = track.ended.unwrap_or(self.end).min(self.end);
-            let known = self.known_until(track, end);
-            if track.sched == SchedState::Runnable {
-                self.close_wait(vcpu, known);
-            } else {
-                self.tracks[vcpu].advance(known);
-            }
-            if known < end {
-                self.tracks[vcpu].gap(end);
-            }
-            self.tracks[vcpu].flush(vcpu, spans);
+            self.finish_vcpu(vcpu, spans);
         }
+    }
+
+    /// Ends the spans of vCPUs that are to become part of sums, as those of all are ended when the walk is: what they
+    /// were last seen doing, they did until now. They come by the vCPUs' numbers.
+    pub fn finish_retired<S: SpanSink>(&mut self, retired: &RetiredThreads, spans: &mut S) {
+        let mut vcpus: Vec<u32> = retired.vcpus().collect();
+        vcpus.sort_unstable();
+        for vcpu in vcpus {
+            self.finish_vcpu(vcpu, spans);
+        }
+    }
+
+    fn finish_vcpu<S: SpanSink>(&mut self, vcpu: u32, spans: &mut S) {
+        let Some(track) = self.tracks.get(vcpu) else {
+            return;
+        };
+        // The end of a thread as the recorder has it may be later than the last event.
+        let end = track.ended.unwrap_or(self.end).min(self.end);
+        let known = self.known_until(track, end);
+        if track.sched == SchedState::Runnable {
+            self.close_wait(vcpu, known);
+        } else {
+            self.tracks[vcpu].advance(known);
+        }
+        if known < end {
+            self.tracks[vcpu].gap(end);
+        }
+        self.tracks[vcpu].flush(vcpu, spans);
     }
 }

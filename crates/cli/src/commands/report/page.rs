@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
@@ -91,11 +91,12 @@ pub(super) fn write(
     for part in read.parts {
         output::note_doubts(&part.picture.quality);
     }
-    let page = page.html();
     if is_standard_output(file) {
-        return output::print_exact(&page);
+        let mut out = output::stdout();
+        page.write(&mut out)?;
+        return Ok(out.flush()?);
     }
-    new_file::write(file, |out| out.write_all(page.as_bytes()))?;
+    new_file::write(file, |out| page.write(out))?;
     output::print(&format!("wrote {}\n", file.display()))
 }
 
