@@ -1,11 +1,15 @@
 //! Whether names that were replaced still stand in the new file.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
 use tracefmt::FormatCatalog;
 
 /// Shorter names stand in numbers by chance, and are not looked for.
 const SHORTEST: usize = 6;
+
+/// Bytes that are looked through before they are given back.
+const PIECE: usize = 1 << 20;
 
 /// The names that were replaced in a recording.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -67,15 +71,26 @@ impl ReplacedNames {
         self.names.len()
     }
 
-    /// Returns those that stand in a file as a text of their own, or as a word of one, most frequent first.
-    pub fn remaining_in(&self, file: &[u8]) -> Vec<RemainingName> {
+    /// Returns those that stand in a file as a text of their own, or as a word of one, most frequent first. `release`
+    /// takes the places that were looked through, which are not needed in memory any more.
+    pub fn remaining_in(
+        &self,
+        file: &[u8],
+        release: &mut dyn FnMut(Range<usize>),
+    ) -> Vec<RemainingName> {
         let mut found: HashMap<&[u8], u64> = HashMap::new();
         let mut look = |text: &[u8]| {
             if let Some(name) = self.names.get(text) {
                 *found.entry(name).or_default() += 1;
             }
         };
+        let (mut at, mut released) = (0, 0);
         for text in file.split(|byte| !is_printed(*byte)) {
+            at += text.len() + 1;
+            if at - released >= PIECE {
+                release(released..at.min(file.len()));
+                released = at;
+            }
             if text.len() < SHORTEST {
                 continue;
             }
@@ -123,7 +138,8 @@ mod tests {
         let names = ReplacedNames::of(names.into_iter(), &FormatCatalog::default());
         assert_eq!(names.count(), 4, "one is too short");
         let file = b"\0\x01postgres\0x postgres=1\0postgresql\0\x02my thread\0bash\0a /home/alice/db b\xff";
-        let found = names.remaining_in(file);
+        let mut given = Vec::new();
+        let found = names.remaining_in(file, &mut |range| given.push(range));
         let found: Vec<(&str, u64)> = found
             .iter()
             .map(|one| (one.name.as_str(), one.times))
@@ -132,6 +148,14 @@ mod tests {
             found,
             [("postgres", 2), ("/home/alice/db", 1), ("my thread", 1)]
         );
+        assert_eq!(given, [], "so few bytes are kept");
+        let long = b"a postgres\n".repeat(PIECE / 4);
+        let found = names.remaining_in(&long, &mut |range| given.push(range));
+        assert_eq!(found[0].times, PIECE as u64 / 4);
+        let ends = given.iter().map(|range| range.end);
+        let begins = given.iter().map(|range| range.start);
+        assert!([0].into_iter().chain(ends).eq(begins.chain([given[1].end])));
+        assert!(given.len() == 2 && given[1].end <= long.len());
     }
 
     #[test]
@@ -149,7 +173,7 @@ mod tests {
         let names = ReplacedNames::of(names.into_iter(), &formats);
         assert_eq!(
             names
-                .remaining_in(b"acme_event customer acmesystem acme_other")
+                .remaining_in(b"acme_event customer acmesystem acme_other", &mut |_| {})
                 .len(),
             1
         );

@@ -123,7 +123,7 @@ impl RedactableRecording<'_> {
             events_before: before.events,
             is_same: before == after,
             names: names.count(),
-            remaining: names.remaining_in(written.present()),
+            remaining: names.remaining_in(written.present(), &mut |range| written.release(range)),
         })
     }
 
