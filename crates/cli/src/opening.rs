@@ -33,6 +33,8 @@ pub(crate) struct AccompanyingFiles<'a> {
     pub with_guests: bool,
     /// So many of the inputs, the first ones, are recordings; without it all are.
     pub recordings: Option<usize>,
+    /// So many recordings of another session are held at the same time.
+    pub beside_recordings: usize,
     /// The recordings may be tickets, of which all parts are used.
     pub tickets: bool,
 }
@@ -51,7 +53,7 @@ pub(crate) fn session(
         false => beside.recordings.unwrap_or(inputs.len()),
     };
     let options = SessionOptions {
-        limits: heap::limit(common.max_memory).shared_by(hosts),
+        limits: heap::limit(common.max_memory).shared_by(hosts + beside.beside_recordings),
         spool_limit: common.spool_limit,
         formats: common.formats.clone(),
         facts: facts(common, inputs.get(..hosts).unwrap_or(inputs)),

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::common::{json, trapline};
+use crate::common::{json, run, trapline};
 
 /// Returns so many tasks that each run once, as perf script prints them.
 fn tasks(many: u32) -> String {
@@ -42,6 +42,25 @@ fn threads_that_do_not_fit_are_summed_up() {
     let doubts = |report: &serde_json::Value| report["quality"].to_string();
     assert!(doubts(&few).contains("threads-merged"), "{}", doubts(&few));
     assert!(!doubts(&all).contains("threads-merged"));
+}
+
+/// Both sides of a comparison are held at once, whatever is read beside each.
+#[test]
+fn sides_of_a_comparison_share_what_is_kept_apart() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("tasks.txt");
+    std::fs::write(&path, tasks(18_000)).expect("a file");
+    let path = path.display().to_string();
+    let facts = folder.path().join("facts.txt");
+    std::fs::write(&facts, "* CPU #0: thread_id=1\n").expect("a file");
+    let facts = facts.display().to_string();
+    for beside in [&["--a-facts", facts.as_str()][..], &[]] {
+        let all = ["compare", &path, &path, "--format", "json"];
+        let ran = run([&all[..], beside].concat());
+        let compared = ran.json().unwrap_or_else(|error| panic!("{error}"));
+        let doubts = compared["quality"].to_string();
+        assert!(doubts.contains("threads-merged"), "{beside:?}: {doubts}");
+    }
 }
 
 #[test]

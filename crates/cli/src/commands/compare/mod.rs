@@ -179,15 +179,18 @@ fn files(args: &CompareArgs, side: Option<SideName>) -> AccompanyingFiles<'_> {
         Some(SideName::B) => args.beside.b_kallsyms.as_deref(),
         None => None,
     };
+    let (of_a, of_b) = (args.recordings.len(), args.with.len());
+    let (of_side, of_other) = match side {
+        None => (of_a + of_b, 0),
+        Some(SideName::A) => (of_a, of_b),
+        Some(SideName::B) => (of_b, of_a),
+    };
     AccompanyingFiles {
         mtree: args.mtree.as_deref(),
         kallsyms: own.or(args.kallsyms.as_deref()),
         guest_kallsyms: args.guest_kallsyms.as_deref(),
-        recordings: Some(match side {
-            None => args.recordings.len() + args.with.len(),
-            Some(SideName::A) => args.recordings.len(),
-            Some(SideName::B) => args.with.len(),
-        }),
+        recordings: Some(of_side),
+        beside_recordings: of_other,
         ..AccompanyingFiles::default()
     }
 }

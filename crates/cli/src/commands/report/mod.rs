@@ -47,6 +47,7 @@ fn report(args: &ReportArgs) -> Result<()> {
         guest_kallsyms: args.guest_kallsyms.as_deref(),
         empty: true,
         recordings: Some(args.recordings.len()),
+        beside_recordings: usize::from(args.against.is_some()),
         tickets: true,
         ..AccompanyingFiles::default()
     };
