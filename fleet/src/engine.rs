@@ -9,6 +9,7 @@ use datafusion::datasource::file_format::parquet::ParquetFormat;
 use datafusion::datasource::listing::{
     ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl,
 };
+use datafusion::datasource::physical_plan::wrap_partition_type_in_dict;
 use datafusion::error::DataFusionError;
 use datafusion::execution::context::SQLOptions;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
@@ -21,6 +22,14 @@ use crate::view::StoreView;
 
 /// The column that folders say.
 const DAY: &str = "day";
+
+/// Files at most whose footers are read before a question is planned.
+const MOST_FOOTERS: usize = 1 << 12;
+
+/// Returns how days are held, which folders say: a text for all rows of a file.
+fn day_type() -> DataType {
+    wrap_partition_type_in_dict(DataType::Utf8)
+}
 
 /// Answers a question.
 ///
@@ -36,7 +45,7 @@ pub(crate) async fn answer(request: &Request) -> Result<()> {
             request.store.display()
         );
     }
-    let context = context(request)?;
+    let context = context(request, view.files)?;
     for table in &request.tables {
         register(&context, &view, table).with_context(|| format!("table {}", table.name))?;
     }
@@ -88,12 +97,13 @@ async fn losses(context: &SessionContext) -> Result<StoreLosses> {
     })
 }
 
-fn context(request: &Request) -> Result<SessionContext> {
+fn context(request: &Request, files: usize) -> Result<SessionContext> {
     let mut config = SessionConfig::new()
         .with_target_partitions(request.threads.max(1))
         .with_information_schema(false);
-    // Files are many and small: what their footers say of each column is read where a question needs it.
-    config.options_mut().execution.collect_statistics = false;
+    // What the footers say of each column decides which side of a join is held in memory. A store that was not
+    // compacted has many and small files, of which reading all footers first costs more than it saves.
+    config.options_mut().execution.collect_statistics = files <= MOST_FOOTERS;
     config.options_mut().execution.parquet.pushdown_filters = true;
     let runtime = RuntimeEnvBuilder::new()
         .with_memory_limit(request.memory, 1.0)
@@ -108,7 +118,8 @@ fn register(context: &SessionContext, view: &StoreView, table: &TableColumns) ->
             ColumnKind::Integer => DataType::Int64,
             ColumnKind::Double => DataType::Float64,
             ColumnKind::Flag => DataType::Boolean,
-            ColumnKind::Text => DataType::Utf8,
+            // Short texts and equal ones are compared without a look at where they stand.
+            ColumnKind::Text => DataType::Utf8View,
         };
         Field::new(&column.name, kind, true)
     });
@@ -116,7 +127,7 @@ fn register(context: &SessionContext, view: &StoreView, table: &TableColumns) ->
     let folder = view.table(&table.name);
     if !folder.is_dir() {
         let fields = fields.into_iter();
-        let all = fields.chain([Field::new(DAY, DataType::Utf8, true)]);
+        let all = fields.chain([Field::new(DAY, day_type(), true)]);
         let schema = Schema::new(all.collect::<Vec<_>>());
         let empty = datafusion::datasource::MemTable::try_new(Arc::new(schema), vec![vec![]])?;
         context.register_table(table.name.as_str(), Arc::new(empty))?;
@@ -124,7 +135,7 @@ fn register(context: &SessionContext, view: &StoreView, table: &TableColumns) ->
     }
     let options = ListingOptions::new(Arc::new(ParquetFormat::default()))
         .with_file_extension(".parquet")
-        .with_table_partition_cols(vec![(DAY.to_owned(), DataType::Utf8)]);
+        .with_table_partition_cols(vec![(DAY.to_owned(), day_type())]);
     let url = ListingTableUrl::parse(format!("{}/", folder.display()))?;
     // Columns that were added since a file was written are null there.
     let config = ListingTableConfig::new(url)

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Result, anyhow};
-use datafusion::arrow::array::{Array, AsArray, RecordBatch};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, Float64Array, StringArray};
 use datafusion::arrow::compute::cast;
-use datafusion::arrow::datatypes::{DataType, Float64Type};
+use datafusion::arrow::datatypes::DataType;
 use datafusion::prelude::SessionContext;
 
 use super::PeerGroups;
@@ -75,25 +75,50 @@ pub(crate) struct FleetData {
     pub(crate) names: SharedNames,
 }
 
+/// A column of an answer: numbers of any kind are read as one, all else as texts.
+enum AnswerColumn {
+    Numbers(Float64Array),
+    Texts(StringArray),
+}
+
+impl AnswerColumn {
+    /// Returns a column as it is read, made once for all of its rows.
+    fn of(column: &ArrayRef) -> Result<AnswerColumn> {
+        Ok(match column.data_type().is_numeric() {
+            true => AnswerColumn::Numbers(cast(column, &DataType::Float64)?.as_primitive().clone()),
+            false => AnswerColumn::Texts(cast(column, &DataType::Utf8)?.as_string().clone()),
+        })
+    }
+}
+
 /// A row of an answer, as texts and numbers.
-struct AnswerRow<'b> {
-    batch: &'b RecordBatch,
+struct AnswerRow<'c> {
+    columns: &'c [AnswerColumn],
     row: usize,
 }
 
 impl AnswerRow<'_> {
+    /// Returns a text; an empty one where there is none.
     fn text(&self, at: usize) -> String {
-        let column = self.batch.columns().get(at);
-        let text = column.and_then(|column| cast(column, &DataType::Utf8).ok());
-        let text = text.filter(|text| !text.is_null(self.row));
-        text.map_or_else(String::new, |text| {
-            text.as_string::<i32>().value(self.row).to_owned()
-        })
+        match self.columns.get(at) {
+            Some(AnswerColumn::Texts(texts)) if texts.is_valid(self.row) => {
+                texts.value(self.row).to_owned()
+            }
+            // Numbers of facts are counts, such as that of CPUs.
+            Some(AnswerColumn::Numbers(numbers)) if numbers.is_valid(self.row) => {
+                numbers.value(self.row).to_string()
+            }
+            _ => String::new(),
+        }
     }
 
     fn number(&self, at: usize) -> Option<f64> {
-        let column = cast(self.batch.columns().get(at)?, &DataType::Float64).ok()?;
-        (!column.is_null(self.row)).then(|| column.as_primitive::<Float64Type>().value(self.row))
+        match self.columns.get(at) {
+            Some(AnswerColumn::Numbers(numbers)) => {
+                numbers.is_valid(self.row).then(|| numbers.value(self.row))
+            }
+            _ => None,
+        }
     }
 }
 
@@ -106,9 +131,11 @@ async fn each(
     let failed = |error: datafusion::error::DataFusionError| anyhow!("{}", error.strip_backtrace());
     let frame = context.sql(sql).await.map_err(failed)?;
     for batch in frame.collect().await.map_err(failed)? {
+        let columns = batch.columns().iter().map(AnswerColumn::of);
+        let columns: Vec<AnswerColumn> = columns.collect::<Result<_>>()?;
         for number in 0..batch.num_rows() {
             row(&AnswerRow {
-                batch: &batch,
+                columns: &columns,
                 row: number,
             });
         }
