@@ -23,8 +23,8 @@ use crate::view::StoreView;
 /// The column that folders say.
 const DAY: &str = "day";
 
-/// Files at most whose footers are read before a question is planned.
-const MOST_FOOTERS: usize = 1 << 12;
+/// Files of a table at most whose footers are read before a question is planned.
+const MOST_FOOTERS: usize = 1 << 8;
 
 /// Returns how days are held, which folders say: a text for all rows of a file.
 fn day_type() -> DataType {
