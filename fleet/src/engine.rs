@@ -1,5 +1,7 @@
 //! The engine: DataFusion, which reads the store's tables and nothing else, and changes nothing.
 
+use std::io::{self, Write};
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -51,11 +53,26 @@ pub(crate) async fn answer(request: &Request) -> Result<()> {
     }
     let losses = losses(&context).await?;
     match &request.question {
-        Question::Sql(sql) => select(request, sql, &context, &view, losses).await,
+        Question::Sql(sql) => select(request, sql, &context, &view, losses).await?,
         Question::Fleet(question) => {
-            fleet::answer(request, question, &context, &view, losses).await
+            fleet::answer(request, question, &context, &view, losses).await?;
         }
     }
+    if let Some(note) = slow_because(view.files, &request.store) {
+        writeln!(io::stderr(), "{note}")?;
+    }
+    Ok(())
+}
+
+/// Returns why a store takes longer than it needs to, if it does: opening a file costs more than what most have.
+fn slow_because(files: usize, store: &Path) -> Option<String> {
+    (files > MOST_FOOTERS).then(|| {
+        format!(
+            "note: each table has {files} files; 'trapline fleet --compact {}' makes one of each day, which are read \
+             many times as fast",
+            store.display()
+        )
+    })
 }
 
 /// Answers a SELECT.
@@ -146,4 +163,17 @@ fn register(context: &SessionContext, view: &StoreView, table: &TableColumns) ->
         Arc::new(ListingTable::try_new(config)?),
     )?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stores_of_many_files_are_said_to_be_slow() {
+        assert_eq!(slow_because(MOST_FOOTERS, Path::new("fleet")), None);
+        let note = slow_because(3500, Path::new("fleet")).expect("a note");
+        assert!(note.contains("3500 files"), "{note}");
+        assert!(note.contains("'trapline fleet --compact fleet'"), "{note}");
+    }
 }
