@@ -11,7 +11,6 @@ use datafusion::datasource::file_format::parquet::ParquetFormat;
 use datafusion::datasource::listing::{
     ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl,
 };
-use datafusion::datasource::physical_plan::wrap_partition_type_in_dict;
 use datafusion::error::DataFusionError;
 use datafusion::execution::context::SQLOptions;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
@@ -28,10 +27,9 @@ const DAY: &str = "day";
 /// Files of a table at most whose footers are read before a question is planned.
 const MOST_FOOTERS: usize = 1 << 8;
 
-/// Returns how days are held, which folders say: a text for all rows of a file.
-fn day_type() -> DataType {
-    wrap_partition_type_in_dict(DataType::Utf8)
-}
+/// How texts are held: short ones, such as days, stand beside each other and are compared without a look elsewhere.
+/// Functions take them as they take plain texts, and dictionaries they do not.
+const TEXT: DataType = DataType::Utf8View;
 
 /// Answers a question.
 ///
@@ -135,8 +133,7 @@ fn register(context: &SessionContext, view: &StoreView, table: &TableColumns) ->
             ColumnKind::Integer => DataType::Int64,
             ColumnKind::Double => DataType::Float64,
             ColumnKind::Flag => DataType::Boolean,
-            // Short texts and equal ones are compared without a look at where they stand.
-            ColumnKind::Text => DataType::Utf8View,
+            ColumnKind::Text => TEXT,
         };
         Field::new(&column.name, kind, true)
     });
@@ -144,7 +141,7 @@ fn register(context: &SessionContext, view: &StoreView, table: &TableColumns) ->
     let folder = view.table(&table.name);
     if !folder.is_dir() {
         let fields = fields.into_iter();
-        let all = fields.chain([Field::new(DAY, day_type(), true)]);
+        let all = fields.chain([Field::new(DAY, TEXT, true)]);
         let schema = Schema::new(all.collect::<Vec<_>>());
         let empty = datafusion::datasource::MemTable::try_new(Arc::new(schema), vec![vec![]])?;
         context.register_table(table.name.as_str(), Arc::new(empty))?;
@@ -152,7 +149,7 @@ fn register(context: &SessionContext, view: &StoreView, table: &TableColumns) ->
     }
     let options = ListingOptions::new(Arc::new(ParquetFormat::default()))
         .with_file_extension(".parquet")
-        .with_table_partition_cols(vec![(DAY.to_owned(), day_type())]);
+        .with_table_partition_cols(vec![(DAY.to_owned(), TEXT)]);
     let url = ListingTableUrl::parse(format!("{}/", folder.display()))?;
     // Columns that were added since a file was written are null there.
     let config = ListingTableConfig::new(url)

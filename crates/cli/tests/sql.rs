@@ -287,6 +287,53 @@ fn hosts_of_one_name_are_known_by_their_machines() {
 }
 
 /// SQL changes nothing, reads nothing else, and says what it does not understand.
+/// However the engine holds texts, functions take them: those of columns, and the day, which folders say.
+#[test]
+fn texts_and_days_are_what_functions_take() {
+    let Some(engine) = engine() else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = folder.path().join("store");
+    fleet(&store, &["2026-11-16", "2026-11-23"]);
+    let path = store.to_str().expect("UTF-8");
+    let mut failures = Failures::default();
+    for (sql, answer) in [
+        ("substr(max(day), 1, 7)", "2026-11"),
+        ("max(day) || ' ' || min(host)", "2026-11-23 host-00"),
+        ("max(CAST(day AS DATE))", "2026-11-23"),
+        (
+            "date_trunc('month', max(to_timestamp(day)))",
+            "2026-11-01T00:00:00",
+        ),
+        ("approx_distinct(day) + approx_distinct(host)", "14"),
+        ("count(DISTINCT left(host, 4)) + length(max(day))", "11"),
+        (
+            "sum(CASE WHEN day > '2026-11-20' AND host LIKE '%-0_' THEN 1 ELSE 0 END)",
+            "10",
+        ),
+        (
+            "count(DISTINCT CASE WHEN day IN ('2026-11-16') THEN day ELSE host END)",
+            "13",
+        ),
+        (
+            "max(upper(replace(day, '-', coalesce(role, 'x'))))",
+            "2026WEB11WEB23",
+        ),
+    ] {
+        let csv = asked(
+            &engine,
+            &[
+                "sql",
+                &format!("SELECT {sql} AS x FROM runs"),
+                "--csv",
+                path,
+            ],
+        );
+        let last = csv.text().lines().nth(1).map(str::to_owned);
+        failures.equal(sql, &last.as_deref(), &Some(answer));
+    }
+    failures.finish(9);
+}
+
 #[test]
 fn questions_change_nothing() {
     let Some(engine) = engine() else { return };
