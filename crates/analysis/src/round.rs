@@ -79,6 +79,25 @@ impl FollowedMachine {
         self.machine.is_full() || self.handles.len() >= 2 * self.machine.limits().threads
     }
 
+    /// Returns what analyses see where no event happens: at the end of a walk, and where threads are retired.
+    pub(crate) fn without_event<'c>(
+        &'c mut self,
+        window: &'c Window,
+        left_out: &'c LeftOut,
+        notes: &'c mut Notes,
+    ) -> Context<'c> {
+        Context {
+            machine: &mut self.machine,
+            thread: self.handles.of(NONE),
+            handles: &self.handles,
+            activity: &self.activity,
+            chosen: Chosen::default(),
+            window,
+            left_out,
+            notes,
+        }
+    }
+
     /// Takes what the reader has followed instead.
     pub(crate) fn tallied(&mut self, tally: &HeadTally) {
         self.counts.tallied(tally);

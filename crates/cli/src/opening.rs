@@ -33,7 +33,7 @@ pub(crate) struct AccompanyingFiles<'a> {
     pub with_guests: bool,
     /// So many of the inputs, the first ones, are recordings; without it all are.
     pub recordings: Option<usize>,
-    /// So many recordings of another session are held at the same time.
+    /// So many recordings are held beside these: those of another session, or of a comparison behind the report.
     pub beside_recordings: usize,
     /// The recordings may be tickets, of which all parts are used.
     pub tickets: bool,

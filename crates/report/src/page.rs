@@ -144,7 +144,7 @@ impl Page<'_> {
     ///
     /// It cannot be written.
     pub fn write(&self, out: &mut dyn io::Write) -> io::Result<()> {
-        let made = self.sections();
+        let made = self.made_sections();
         let has_flames = self.flames() > 0;
         let mut style = format!("{STYLE}\n{FIGURES}");
         let mut scripts = vec![SCRIPT];
@@ -192,7 +192,7 @@ impl Page<'_> {
     }
 
     /// Makes all sections.
-    fn sections(&self) -> MadeSections {
+    fn made_sections(&self) -> MadeSections {
         let mut out = PageWriter {
             several: self.recordings.len() > 1,
             flames: self.flames(),

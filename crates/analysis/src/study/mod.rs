@@ -409,19 +409,11 @@ impl Study {
         };
         let retired = followed.machine.choose_retired(&followed.handles, now);
         if followed.states > States::Nothing {
-            followed.machine.finish_retired(&retired, &mut self.spans);
-            let context = Context {
-                machine: &mut followed.machine,
-                thread: followed.handles.of(NONE),
-                handles: &followed.handles,
-                activity: &followed.activity,
-                chosen: Chosen::default(),
-                window: &self.window,
-                left_out: &self.left_out,
-                notes: &mut self.notes,
-            };
-            each(&mut self.members, followed.spans, |one| {
-                one.spans(&self.spans, &context);
+            let readers = followed.spans;
+            let context = followed.without_event(&self.window, &self.left_out, &mut self.notes);
+            context.machine.finish_retired(&retired, &mut self.spans);
+            each(&mut self.members, readers, |one| {
+                one.spans(&self.spans, &context)
             });
             self.spans.clear();
         }
@@ -511,16 +503,8 @@ impl Study {
         let Some(followed) = self.machines.get_mut(number) else {
             return;
         };
-        let mut context = Context {
-            machine: &mut followed.machine,
-            thread: followed.handles.of(NONE),
-            handles: &followed.handles,
-            activity: &followed.activity,
-            chosen: Chosen::default(),
-            window: &self.window,
-            left_out: &self.left_out,
-            notes: &mut self.notes,
-        };
+        let (states, readers) = (followed.states, followed.spans);
+        let mut context = followed.without_event(&self.window, &self.left_out, &mut self.notes);
         let end = |members: &mut [StudyMember], turn: Turn, context: &mut Context<'_>| {
             let of_machine = |one: &&mut StudyMember| usize::from(one.machine) == number;
             let members = members.iter_mut().filter(of_machine);
@@ -529,10 +513,10 @@ impl Study {
             }
         };
         end(&mut self.members, Turn::Before, &mut context);
-        if followed.states > States::Nothing {
+        if states > States::Nothing {
             context.machine.finish(&mut self.spans);
-            each(&mut self.members, followed.spans, |one| {
-                one.spans(&self.spans, &context);
+            each(&mut self.members, readers, |one| {
+                one.spans(&self.spans, &context)
             });
             self.spans.clear();
         }
