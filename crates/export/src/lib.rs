@@ -27,6 +27,6 @@ pub use known::{FirstWalk, VcpuName};
 pub use perfetto::{Perfetto, TraceMachine};
 pub use pprof::PprofProfile;
 pub use rows::{ExitRows, InstanceRows, SpanRows};
-pub use stored::{StoredCellTaker, StoredDetail};
+pub use stored::{StoredDetail, StoredRowsTaker};
 pub use tap::{ExportWish, Tap};
 pub use walk::{ExportFile, ExportSources, ExportWalk, ExportedThing, Scene};

@@ -116,6 +116,7 @@ impl ExportFile for ExitRows {
 pub struct InstanceRows {
     made: Vec<u8>,
     instances: Instances,
+    words: paths::RecentWords,
     devices: std::cell::RefCell<Devices>,
 }
 
@@ -126,6 +127,7 @@ impl InstanceRows {
         InstanceRows {
             made: instances.csv_head().into_bytes(),
             instances,
+            words: paths::RecentWords::default(),
             devices: std::cell::RefCell::default(),
         }
     }
@@ -153,8 +155,9 @@ impl ExportFile for InstanceRows {
         if let ExportedThing::Instance(one) = found
             && let Some(paths) = scene.paths
         {
-            let describe =
-                |names: paths::AccessNamer<'_>| paths.describe(one, scene.machine, names);
+            let describe = |names: paths::AccessNamer<'_>| {
+                paths.describe_among(one, scene.machine, names, &mut self.words)
+            };
             let reported = with_names(scene, &self.devices, describe);
             self.made
                 .extend_from_slice(self.instances.csv(&reported).as_bytes());

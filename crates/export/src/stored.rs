@@ -1,26 +1,36 @@
 //! Rows of single things for a store of many recordings: spans, exits and instances of paths in one walk.
 
 use model::RetiredThreads;
+use paths::{InstanceReport, RecentWords};
 use render::ClockUnit;
-use render::store::{DetailRows, StoreTable, StoredCell};
+use render::exit_list::ExitLine;
+use render::spans::SpanLine;
+use render::store::{DetailRows, StoreTable, StoredRows};
 
 use crate::known::Devices;
 use crate::lines::LineMaker;
 use crate::rows::with_names;
 use crate::walk::{ExportFile, ExportedThing, Scene};
 
-/// Takes cells of rows; returns whether it takes more.
-pub type StoredCellTaker<'t> = &'t mut dyn FnMut(StoreTable, StoredCell<'_>) -> bool;
+/// Takes rows of a table; returns whether it takes more.
+pub type StoredRowsTaker<'t> = &'t mut dyn FnMut(StoreTable, &dyn StoredRows) -> bool;
+
+/// Rows that wait at most until they are handed out together.
+const BATCH: usize = 1024;
 
 /// Hands out rows of the three tables of single things.
 pub struct StoredDetail<'t> {
     rows: DetailRows,
-    spans: LineMaker,
-    exits: LineMaker,
+    spans: Vec<SpanLine>,
+    exits: Vec<ExitLine>,
+    instances: Vec<InstanceReport>,
+    span_lines: LineMaker,
+    exit_lines: LineMaker,
+    words: RecentWords,
     devices: std::cell::RefCell<Devices>,
     /// Rows of spans are parts of them, in each of which the guest did one thing.
     guests: bool,
-    take: StoredCellTaker<'t>,
+    take: StoredRowsTaker<'t>,
     ended: bool,
     /// It makes no bytes of its own.
     made: Vec<u8>,
@@ -34,16 +44,40 @@ impl std::fmt::Debug for StoredDetail<'_> {
 
 impl<'t> StoredDetail<'t> {
     /// Returns what hands out rows whose times count this. With `guests`, they say what guests did.
-    pub fn new(clock: ClockUnit, guests: bool, take: StoredCellTaker<'t>) -> StoredDetail<'t> {
+    pub fn new(clock: ClockUnit, guests: bool, take: StoredRowsTaker<'t>) -> StoredDetail<'t> {
         StoredDetail {
             rows: DetailRows::new(clock),
-            spans: LineMaker::default(),
-            exits: LineMaker::default(),
+            spans: Vec::with_capacity(BATCH),
+            exits: Vec::with_capacity(BATCH),
+            instances: Vec::with_capacity(BATCH),
+            span_lines: LineMaker::default(),
+            exit_lines: LineMaker::default(),
+            words: RecentWords::default(),
             devices: std::cell::RefCell::default(),
             guests,
             take,
             ended: false,
             made: Vec::new(),
+        }
+    }
+
+    /// Hands out the rows of each table of which at least so many wait.
+    fn hand_out(&mut self, least: usize) {
+        if self.spans.len() >= least {
+            self.ended =
+                self.ended || !(self.take)(StoreTable::Spans, &self.rows.spans(&self.spans));
+            self.spans.clear();
+        }
+        if self.exits.len() >= least {
+            self.ended =
+                self.ended || !(self.take)(StoreTable::Exits, &self.rows.exits(&self.exits));
+            self.exits.clear();
+        }
+        if self.instances.len() >= least {
+            let rows = self.rows.instances(&self.instances);
+            self.ended = self.ended || !(self.take)(StoreTable::Instances, &rows);
+            drop(rows);
+            self.instances.clear();
         }
     }
 }
@@ -53,35 +87,28 @@ impl ExportFile for StoredDetail<'_> {
         if self.ended {
             return;
         }
-        let StoredDetail { take, ended, .. } = self;
-        let mut put = |table: StoreTable, cell: StoredCell<'_>| {
-            *ended = *ended || !take(table, cell);
-        };
-        if let Some(line) = self.spans.span(found, self.guests, scene) {
-            self.rows
-                .span(&line, &mut |cell| put(StoreTable::Spans, cell));
-        }
-        if let Some(line) = self.exits.exit(found, scene) {
-            self.rows
-                .exit(&line, &mut |cell| put(StoreTable::Exits, cell));
-        }
+        self.spans
+            .extend(self.span_lines.span(found, self.guests, scene));
+        self.exits.extend(self.exit_lines.exit(found, scene));
         if let ExportedThing::Instance(one) = found
             && let Some(paths) = scene.paths
         {
-            let describe =
-                |names: paths::AccessNamer<'_>| paths.describe(one, scene.machine, names);
-            let reported = with_names(scene, &self.devices, describe);
-            self.rows
-                .instance(&reported, &mut |cell| put(StoreTable::Instances, cell));
+            let describe = |names: paths::AccessNamer<'_>| {
+                paths.describe_among(one, scene.machine, names, &mut self.words)
+            };
+            self.instances
+                .push(with_names(scene, &self.devices, describe));
         }
+        self.hand_out(BATCH);
     }
 
     fn retire(&mut self, retired: &RetiredThreads) {
-        self.spans.retire(retired);
-        self.exits.retire(retired);
+        self.span_lines.retire(retired);
+        self.exit_lines.retire(retired);
     }
 
     fn finish(&mut self) -> Vec<String> {
+        self.hand_out(1);
         Vec::new()
     }
 

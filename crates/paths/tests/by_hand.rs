@@ -85,9 +85,9 @@ fn found(file: &Path, path: &str) -> Truth {
         let steps = one
             .steps
             .into_iter()
-            .map(|step| (step.name, step.time / 1000));
+            .map(|step| (step.name.to_string(), step.time / 1000));
         out.instances.insert(one.number, steps.collect());
-        out.by.extend(one.by.map(|by| (one.number, by)));
+        out.by.extend(one.by.map(|by| (one.number, by.to_string())));
     }
     let (reports, _) = asked.paths(file).unwrap();
     let dropped = reports[0].dropped.iter();

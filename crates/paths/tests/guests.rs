@@ -103,7 +103,7 @@ impl Found {
         let first = one.steps[0].time;
         let steps = one.steps.iter();
         steps
-            .map(|step| (step.name.as_str(), (step.time - first) / 1000))
+            .map(|step| (&*step.name, (step.time - first) / 1000))
             .collect()
     }
 

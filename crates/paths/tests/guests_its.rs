@@ -64,7 +64,7 @@ fn a_guests_handler_shows_which_vcpu_an_interrupt_is_for() {
         ] {
             assert!(steps.contains(&step), "{step:?}: {steps:?}");
         }
-        assert_eq!(both.instances[at].steps[0].name, "guest: send");
+        assert_eq!(both.instances[at].steps[0].name.as_ref(), "guest: send");
     }
     // Nothing of the host shows it, and nothing is guessed.
     assert_eq!(of(&[]).instances.len(), 0);

@@ -194,7 +194,7 @@ fn numbers_that_are_too_large_are_not_cut() {
         text.event(VCPU0, 1, 30, "ev_b");
         let described = text.walk(vec![path.clone()]).described();
         assert_eq!(described.len(), 1);
-        let all = described.into_iter().flat_map(|one| one.features);
+        let all = described.into_iter().flat_map(|one| one.features.to_vec());
         all.filter(|one| one.starts_with("vector") || one.starts_with("host interrupts"))
             .collect::<Vec<_>>()
     };

@@ -83,7 +83,7 @@ pub mod walk_costs;
 
 pub use clock_unit::ClockUnit;
 pub use layout::Layout;
-pub use table::{CellTaker, StoredColumn, UnknownColumn};
+pub use table::{StoredColumn, UnknownColumn};
 
 /// Returns a name as it may stand in a line.
 fn clean(text: &str) -> String {

@@ -23,7 +23,7 @@ const STEP: usize = 40;
 /// Columns of the table of instances.
 pub(crate) fn instances() -> Table<'static, InstanceReport> {
     Table::new()
-        .column("path", Text, |one: &InstanceReport| one.path.clone())
+        .column("path", Text, |one: &InstanceReport| one.path.to_string())
         .column("instance", Number, |one| one.number)
         .texts("chain", Text, |one| one.chain.as_deref())
         .texts("by", Name, |one| one.by.as_deref())
@@ -49,7 +49,7 @@ pub(crate) fn instances() -> Table<'static, InstanceReport> {
             out
         })
         .unique()
-        .column("features", Nested, |one| one.features.clone())
+        .column("features", Nested, |one| one.features.to_vec())
         .csv_form(|one| one.features.join(";"))
 }
 
@@ -146,7 +146,7 @@ pub fn parts(one: &InstanceReport) -> Vec<&str> {
     let mut parts: Vec<&str> = Vec::new();
     for step in &one.steps {
         for thread in std::iter::once(&step.does).chain(&step.to) {
-            if !parts.contains(&thread.as_str()) {
+            if !parts.contains(&&**thread) {
                 parts.push(thread);
             }
         }

@@ -5,7 +5,7 @@ use ::paths::PathReport;
 use crate::ClockUnit;
 use crate::paths::{Line, durations, stages};
 use crate::table::Unit::{Count, Nanoseconds, Text};
-use crate::table::{CellTaker, Table};
+use crate::table::{RowsTaker, Table};
 
 /// Columns of paths where each is one row.
 pub(crate) fn rows() -> Table<'static, PathReport> {
@@ -32,9 +32,8 @@ pub(crate) fn rows() -> Table<'static, PathReport> {
 }
 
 /// Hands out the stages of a path, as a store keeps them.
-pub(crate) fn store_stages(report: &PathReport, clock: ClockUnit, take: CellTaker<'_>) {
+pub(crate) fn store_stages(report: &PathReport, clock: ClockUnit, take: RowsTaker<'_>) {
     let columns = stages().counted_in(clock);
-    for stage in &report.stages {
-        columns.store(&Line::of_stage(report, stage), take);
-    }
+    let stages = report.stages.iter();
+    columns.store(stages.map(|stage| Line::of_stage(report, stage)), take);
 }

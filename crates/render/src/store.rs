@@ -16,13 +16,13 @@ use crate::exit_list::{self, ExitLine};
 use crate::info::Head;
 use crate::spans::{self, SpanLine};
 use crate::table::Unit::{Count, Flag, Name, Nanoseconds, Number, Text};
-use crate::table::{CellTaker, StoredColumn, Table};
+use crate::table::{StoredColumn, Table};
 use crate::{
     ClockUnit, diagnose, exits, facts as render_facts, paths, paths_instance, paths_stored, sched,
     vcpus,
 };
 
-pub use crate::table::{StoredCell, StoredType};
+pub use crate::table::{CellTaker, RowsTaker, StoredRows, StoredType, TableCell};
 
 /// Stacks of a recording that are kept, those that weigh most.
 const STACKS: usize = 256;
@@ -217,9 +217,9 @@ impl fmt::Debug for RecordingSummary<'_> {
 }
 
 impl RecordingSummary<'_> {
-    /// Hands out the rows of a table that has sums: the cells of all its columns, row by row. Tables with a row for
-    /// each single thing have none here.
-    pub fn rows(&self, table: StoreTable, take: CellTaker<'_>) {
+    /// Hands out the rows of a table that has sums, some at a time. Tables with a row for each single thing have none
+    /// here.
+    pub fn rows(&self, table: StoreTable, take: RowsTaker<'_>) {
         let picture = self.picture;
         let clock = ClockUnit::of(self.head.nanoseconds);
         match table {
@@ -232,22 +232,16 @@ impl RecordingSummary<'_> {
                 for report in &picture.exits {
                     let unknowable = exits::unknowable(report);
                     let columns = exits::columns().counted_in(clock);
-                    for row in exits::rows(picture.isa, report, &unknowable) {
-                        columns.store(&row, take);
-                    }
+                    columns.store(exits::rows(picture.isa, report, &unknowable), take);
                 }
             }
             StoreTable::Tasks => {
                 let columns = sched::tasks().counted_in(clock);
-                for row in picture.sched.iter().flat_map(sched::task_rows) {
-                    columns.store(&row, take);
-                }
+                columns.store(picture.sched.iter().flat_map(sched::task_rows), take);
             }
             StoreTable::Paths => {
                 let columns = paths_stored::rows().counted_in(clock);
-                for path in picture.all_paths() {
-                    columns.store(path, take);
-                }
+                columns.store(picture.all_paths(), take);
             }
             StoreTable::Stages => {
                 for path in picture.all_paths() {
@@ -256,43 +250,40 @@ impl RecordingSummary<'_> {
             }
             StoreTable::Hists => self.histograms(clock, take),
             StoreTable::Findings => {
-                for finding in &self.diagnosis.findings {
-                    diagnose::columns().store(finding, take);
-                }
+                diagnose::columns().store(&self.diagnosis.findings, take);
             }
             StoreTable::Evidence => {
                 for finding in &self.diagnosis.findings {
-                    for (one, number) in finding.evidence.iter().zip(0..) {
-                        sentences().store(&(finding.rule.id, number, &one.text), take);
-                    }
+                    let all = finding.evidence.iter().zip(0..);
+                    let all = all.map(|(one, number)| (finding.rule.id, number, &one.text));
+                    sentences().store(all, take);
                 }
             }
             StoreTable::Facts => render_facts::each(self.facts, &mut |key, value| {
-                facts().store(&(key, value), take);
+                facts().store([(key, value)], take);
             }),
             StoreTable::Stacks => {
                 for (kind, stacks) in self.stacks {
                     heaviest(kind, stacks, take);
                 }
             }
-            StoreTable::Runs => runs().counted_in(clock).store(self, take),
+            StoreTable::Runs => runs().counted_in(clock).store([self], take),
             StoreTable::Spans | StoreTable::Exits | StoreTable::Instances => {}
         }
     }
 
-    fn histograms(&self, clock: ClockUnit, take: CellTaker<'_>) {
+    fn histograms(&self, clock: ClockUnit, take: RowsTaker<'_>) {
         let columns = buckets().counted_in(clock);
         let mut all = |metric: &str, vm_pid: Option<i32>, stats: &Stats| {
-            for (low_ns, high_ns, count) in stats.sixteenths() {
-                let bucket = Bucket {
-                    metric: metric.to_owned(),
-                    vm_pid,
-                    low_ns,
-                    high_ns,
-                    count,
-                };
-                columns.store(&bucket, take);
-            }
+            let all = stats.sixteenths().into_iter();
+            let all = all.map(|(low_ns, high_ns, count)| Bucket {
+                metric: metric.to_owned(),
+                vm_pid,
+                low_ns,
+                high_ns,
+                count,
+            });
+            columns.store(all, take);
         };
         let picture = self.picture;
         for path in picture.all_paths() {
@@ -368,7 +359,7 @@ fn weights() -> Table<'static, StackWeight> {
         .column("weight", Count, |(_, _, weight)| *weight)
 }
 
-fn heaviest(kind: &'static str, stacks: &Stacks, take: CellTaker<'_>) {
+fn heaviest(kind: &'static str, stacks: &Stacks, take: RowsTaker<'_>) {
     let mut all: Vec<StackWeight> = Vec::new();
     stacks::folded(stacks, STACK_BYTES, |line| {
         if let Some((stack, weight)) = line.rsplit_once(' ') {
@@ -376,9 +367,8 @@ fn heaviest(kind: &'static str, stacks: &Stacks, take: CellTaker<'_>) {
         }
     });
     all.sort_by_key(|(_, _, weight)| std::cmp::Reverse(*weight));
-    for row in all.iter().take(STACKS) {
-        weights().store(row, take);
-    }
+    all.truncate(STACKS);
+    weights().store(all, take);
 }
 
 fn runs<'s>() -> Table<'static, RecordingSummary<'s>> {
@@ -452,18 +442,18 @@ impl DetailRows {
         }
     }
 
-    /// Hands out a row of [`StoreTable::Spans`].
-    pub fn span(&self, line: &SpanLine, take: CellTaker<'_>) {
-        self.spans.store(line, take);
+    /// Returns rows of [`StoreTable::Spans`].
+    pub fn spans<'r>(&'r self, lines: &'r [SpanLine]) -> impl StoredRows + 'r {
+        self.spans.stored_rows(lines)
     }
 
-    /// Hands out a row of [`StoreTable::Exits`].
-    pub fn exit(&self, line: &ExitLine, take: CellTaker<'_>) {
-        self.exits.store(line, take);
+    /// Returns rows of [`StoreTable::Exits`].
+    pub fn exits<'r>(&'r self, lines: &'r [ExitLine]) -> impl StoredRows + 'r {
+        self.exits.stored_rows(lines)
     }
 
-    /// Hands out a row of [`StoreTable::Instances`].
-    pub fn instance(&self, one: &InstanceReport, take: CellTaker<'_>) {
-        self.instances.store(one, take);
+    /// Returns rows of [`StoreTable::Instances`].
+    pub fn instances<'r>(&'r self, all: &'r [InstanceReport]) -> impl StoredRows + 'r {
+        self.instances.stored_rows(all)
     }
 }

@@ -28,11 +28,12 @@ use crate::schema::{HasShape, Shape};
 use crate::{ClockUnit, Layout, clean, markdown};
 
 use cell::{BorrowedText, CellSource, ColumnCell, ComputedCell};
+pub use cell::{CellTaker, TableCell};
 pub(crate) use csv::CsvRows;
 pub(crate) use document_rows::DocumentRows;
 pub use order::UnknownColumn;
 pub(crate) use order::reorder;
-pub use stored::{CellTaker, StoredCell, StoredColumn, StoredType};
+pub use stored::{RowsTaker, StoredColumn, StoredRows, StoredType};
 pub(crate) use views::Views;
 
 /// What the values of a column are.

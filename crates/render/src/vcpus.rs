@@ -17,7 +17,7 @@ use crate::html::Frame;
 use crate::row_doubts::{RowScope, with_doubts};
 use crate::schema::HasShape;
 use crate::shape;
-use crate::table::{CellTaker, DocumentRows, Table, Unit, UnknownColumn, Views, reorder};
+use crate::table::{DocumentRows, RowsTaker, Table, Unit, UnknownColumn, Views, reorder};
 use crate::times::{self, TimesViews};
 use crate::{ClockUnit, Layout, clean, guest_tasks, json, vms};
 
@@ -278,12 +278,10 @@ pub fn csv(report: &VcpusReport, clock: ClockUnit) -> String {
 }
 
 /// Hands out the rows, as a store keeps them.
-pub(crate) fn store(report: &VcpusReport, clock: ClockUnit, take: CellTaker<'_>) {
+pub(crate) fn store(report: &VcpusReport, clock: ClockUnit, take: RowsTaker<'_>) {
     let unknowable = report.unknowable();
     let columns = columns().counted_in(clock);
-    for row in rows(report, &unknowable) {
-        columns.store(&row, take);
-    }
+    columns.store(rows(report, &unknowable), take);
 }
 
 /// Returns the table of so many vCPUs, and below it for each of them behind whom it waited and what it was in the VMM

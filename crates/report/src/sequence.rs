@@ -108,20 +108,20 @@ mod tests {
     fn step(name: &str, time: u64, does: &str, to: Option<&str>) -> StepReport {
         StepReport {
             machine: None,
-            name: name.to_owned(),
+            name: name.into(),
             time,
             cpu: 1,
             tid: 7,
-            thread: does.to_owned(),
-            does: does.to_owned(),
-            to: to.map(str::to_owned),
+            thread: does.into(),
+            does: does.into(),
+            to: to.map(Into::into),
         }
     }
 
     #[test]
     fn an_instance_is_a_line_for_each_thread_and_an_arrow_for_each_step() {
         let one = InstanceReport {
-            path: "irqfd".to_owned(),
+            path: "irqfd".into(),
             number: 3,
             steps: vec![
                 step("signalled", 1_000, "vhost-<img src=x>:9", None),

@@ -185,16 +185,16 @@ fn diagnosis() -> Diagnosis {
 fn instance() -> InstanceReport {
     let step = |name: &str, time: u64| StepReport {
         machine: None,
-        name: name.to_owned(),
+        name: name.into(),
         time,
         cpu: 0,
         tid: 7,
-        thread: EVIL.to_owned(),
-        does: EVIL.to_owned(),
+        thread: EVIL.into(),
+        does: EVIL.into(),
         to: None,
     };
     InstanceReport {
-        path: EVIL.to_owned(),
+        path: EVIL.into(),
         number: 4,
         steps: vec![step(EVIL, 5), step("b", 9)],
         ..InstanceReport::default()

@@ -199,8 +199,8 @@ fn append(
     for number in 0..reader.num_row_groups() {
         let group = reader.get_row_group(number)?;
         let rows = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
-        out.append_rows(rows, |name, buffer| {
-            match names.iter().position(|one| *one == name) {
+        out.append_rows(rows, |_, buffer| {
+            match names.iter().position(|one| *one == buffer.name()) {
                 Some(at) => read_column(group.as_ref(), at, rows, buffer),
                 None => {
                     buffer.append_nulls(rows);

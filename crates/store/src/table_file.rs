@@ -12,7 +12,7 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::{ColumnPath, Type};
 use render::StoredColumn;
-use render::store::{StoredCell, StoredType};
+use render::store::{StoredRows, StoredType, TableCell};
 use rustc_hash::FxHashMap;
 
 use crate::StoreFooter;
@@ -128,13 +128,23 @@ impl ColumnValues {
             }
             ColumnValues::Texts(values) => {
                 let column = column.typed::<ByteArrayType>();
-                let mut places = values.places.iter();
+                let mut left = values.places.as_slice();
+                let (mut batch, mut made_of): (Vec<ByteArray>, &[u32]) = (Vec::new(), &[]);
                 for known in known.chunks(BATCH) {
                     let present = known.iter().filter(|level| **level > 0).count();
-                    let batch = places.by_ref().take(present);
-                    let batch = batch.filter_map(|place| values.texts.get(*place as usize));
-                    let batch: Vec<ByteArray> = batch.cloned().collect();
+                    let (places, rest) = left.split_at(present.min(left.len()));
+                    // Many columns have one text in thousands of rows: those of before are those of now.
+                    if places != made_of {
+                        batch.clear();
+                        for place in places {
+                            if let Some(text) = values.texts.get(*place as usize) {
+                                batch.push(text.clone());
+                            }
+                        }
+                        made_of = places;
+                    }
                     column.write_batch(&batch, Some(known), None)?;
+                    left = rest;
                 }
             }
             ColumnValues::Unique(values, _) => {
@@ -157,6 +167,19 @@ pub(crate) struct ColumnBuffer {
 }
 
 impl ColumnBuffer {
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Appends rows that all have the same text.
+    fn put_same(&mut self, text: &str, rows: usize, mask: Option<&NameMask>) {
+        let mask = mask.filter(|_| self.is_private);
+        for _ in 0..rows {
+            self.put_text(text, mask);
+        }
+        self.known.resize(self.known.len() + rows, 1);
+    }
+
     /// Appends rows without a value.
     pub(crate) fn append_nulls(&mut self, rows: usize) {
         self.known.resize(self.known.len() + rows, 0);
@@ -221,21 +244,40 @@ impl ColumnBuffer {
         true
     }
 
-    fn put(&mut self, cell: StoredCell<'_>, mask: Option<&NameMask>) {
+    /// Appends a value; null where the column's type does not hold it.
+    fn put(&mut self, cell: TableCell<'_>, mask: Option<&NameMask>) {
         let known = match (&mut self.values, cell) {
-            (ColumnValues::Integers(values), StoredCell::Integer(number)) => {
+            (ColumnValues::Integers(values), TableCell::Unsigned(number)) => {
+                match i64::try_from(number) {
+                    Ok(number) => {
+                        values.push(number);
+                        true
+                    }
+                    Err(_) => false,
+                }
+            }
+            (ColumnValues::Integers(values), TableCell::Signed(number)) => {
                 values.push(number);
                 true
             }
-            (ColumnValues::Doubles(values), StoredCell::Double(number)) => {
+            (ColumnValues::Doubles(values), TableCell::Number(number)) => {
                 values.push(number);
                 true
             }
-            (ColumnValues::Flags(values), StoredCell::Flag(flag)) => {
+            // A whole number is a number too.
+            (ColumnValues::Doubles(values), TableCell::Unsigned(number)) => {
+                values.push(number as f64);
+                true
+            }
+            (ColumnValues::Doubles(values), TableCell::Signed(number)) => {
+                values.push(number as f64);
+                true
+            }
+            (ColumnValues::Flags(values), TableCell::Flag(flag)) => {
                 values.push(flag);
                 true
             }
-            (_, StoredCell::Text(text)) => self.put_text(text, mask.filter(|_| self.is_private)),
+            (_, TableCell::Text(text)) => self.put_text(text, mask.filter(|_| self.is_private)),
             _ => false,
         };
         self.known.push(i16::from(known));
@@ -254,8 +296,6 @@ impl ColumnBuffer {
 pub struct TableFile<'m, W: Write + Send> {
     writer: SerializedFileWriter<W>,
     columns: Vec<ColumnBuffer>,
-    /// The column that the next cell is of.
-    next: usize,
     rows: u64,
     mask: Option<&'m NameMask>,
 }
@@ -314,23 +354,26 @@ impl<'m, W: Write + Send> TableFile<'m, W> {
         Ok(TableFile {
             writer,
             columns: buffers.collect(),
-            next: 0,
             rows: 0,
             mask,
         })
     }
 
-    /// Takes the next cell: those of all columns come in their order, row by row. A value that is of another type than
+    /// Takes rows. The file's first columns have the same texts in all of them. A value that is of another type than
     /// its column is null.
-    pub fn put(&mut self, cell: StoredCell<'_>) {
-        if let Some(column) = self.columns.get_mut(self.next) {
-            column.put(cell, self.mask);
-            self.next += 1;
-        }
-        if self.next >= self.columns.len() {
-            self.next = 0;
-            self.rows += 1;
-        }
+    ///
+    /// # Errors
+    ///
+    /// It cannot be written, or the rows have other columns.
+    pub fn put(&mut self, first: &[&str], rows: &dyn StoredRows) -> Result<()> {
+        let (count, mask) = (rows.count(), self.mask);
+        self.append_rows(count, |at, column| {
+            match first.get(at) {
+                Some(text) => column.put_same(text, count, mask),
+                None => rows.column(at - first.len(), &mut |cell| column.put(cell, mask)),
+            }
+            Ok(())
+        })
     }
 
     /// Returns whether there is a column of this name.
@@ -338,39 +381,25 @@ impl<'m, W: Write + Send> TableFile<'m, W> {
         self.columns.iter().any(|column| column.name == name)
     }
 
-    /// Appends rows column by column: `fill` is called for each, and appends as many values.
+    /// Appends rows column by column: `fill` is called for each, with its place, and appends as many values. Writes
+    /// what is held then, where that is much.
     pub(crate) fn append_rows(
         &mut self,
         rows: usize,
-        mut fill: impl FnMut(&str, &mut ColumnBuffer) -> Result<()>,
+        mut fill: impl FnMut(usize, &mut ColumnBuffer) -> Result<()>,
     ) -> Result<()> {
-        for column in &mut self.columns {
+        for (at, column) in self.columns.iter_mut().enumerate() {
             let wanted = column.known.len() + rows;
-            let name = column.name.clone();
-            fill(&name, column)?;
+            fill(at, column)?;
             if column.known.len() != wanted {
+                let name = &column.name;
                 let text = format!("column {name} has another number of rows than the others");
                 return Err(ParquetError::General(text));
             }
         }
         self.rows += rows as u64;
-        self.settle()
-    }
-
-    /// Returns whether a row has been begun and not ended.
-    pub fn within_row(&self) -> bool {
-        self.next > 0
-    }
-
-    /// Writes what is held, where that is much and no row is under way.
-    ///
-    /// # Errors
-    ///
-    /// It cannot be written.
-    pub fn settle(&mut self) -> Result<()> {
         let held = self.columns.first().map_or(0, |one| one.known.len());
-        let full = held >= GROUP_ROWS || self.columns.iter().any(ColumnBuffer::is_full);
-        match full && !self.within_row() {
+        match held >= GROUP_ROWS || self.columns.iter().any(ColumnBuffer::is_full) {
             true => self.write_group(),
             false => Ok(()),
         }
@@ -422,4 +451,129 @@ fn field(column: &StoredColumn) -> Result<Arc<Type>> {
         .with_logical_type(logical)
         .build()?;
     Ok(Arc::new(built))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::borrow::Cow;
+    use std::fs::File;
+
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    use parquet::record::Field;
+    use render::store::CellTaker;
+
+    use super::*;
+
+    /// Rows of two columns: a number and a text.
+    struct MadeRows {
+        numbers: Vec<u64>,
+        texts: Vec<Option<String>>,
+    }
+
+    impl StoredRows for MadeRows {
+        fn count(&self) -> usize {
+            self.texts.len()
+        }
+
+        fn column(&self, place: usize, take: CellTaker<'_>) {
+            match place {
+                0 => self
+                    .numbers
+                    .iter()
+                    .for_each(|number| take(TableCell::Unsigned(*number))),
+                _ => self.texts.iter().for_each(|text| match text {
+                    Some(text) => take(TableCell::Text(text)),
+                    None => take(TableCell::Null),
+                }),
+            }
+        }
+    }
+
+    fn column(name: &'static str, kind: StoredType) -> StoredColumn {
+        StoredColumn {
+            name: Cow::Borrowed(name),
+            kind,
+            is_private: name == "text",
+            is_unique: false,
+            unit: "",
+        }
+    }
+
+    fn write(rows: &MadeRows, mask: Option<&NameMask>) -> Result<File> {
+        let columns = [
+            column("host", StoredType::Text),
+            column("number", StoredType::Integer),
+            column("text", StoredType::Text),
+        ];
+        let footer = StoreFooter::new("made", "1.2.3", mask);
+        let mut file = TableFile::new(tempfile::tempfile()?, &columns, &footer, mask)?;
+        file.put(&["h"], rows)?;
+        file.put(&["h"], rows)?;
+        let (file, written) = file.finish()?;
+        assert_eq!(written, 2 * rows.texts.len() as u64);
+        Ok(file)
+    }
+
+    fn read(file: File) -> Vec<Vec<Field>> {
+        let reader = SerializedFileReader::new(file).expect("a file");
+        let rows = reader.get_row_iter(None).expect("rows").flatten();
+        rows.map(|row| {
+            row.into_columns()
+                .into_iter()
+                .map(|(_, field)| field)
+                .collect()
+        })
+        .collect()
+    }
+
+    #[test]
+    fn columns_of_many_rows_come_back() {
+        // More rows than are handed to Parquet at once, with runs of one text, others between, and none.
+        let text = |at: usize| match (at / 3000, at % 7) {
+            (0 | 2, _) => Some("same".to_owned()),
+            (_, 3) => None,
+            (_, other) => Some(format!("t{other}")),
+        };
+        let rows = MadeRows {
+            numbers: (0..20_000)
+                .map(|at| if at == 5 { u64::MAX } else { at })
+                .collect(),
+            texts: (0..20_000).map(text).collect(),
+        };
+        let found = read(write(&rows, None).expect("it is written"));
+        assert_eq!(found.len(), 40_000);
+        for (at, row) in found.iter().enumerate() {
+            let at = at % 20_000;
+            let text = text(at).map_or(Field::Null, Field::Str);
+            // What 64 bits with a sign do not hold is null.
+            let number = match at {
+                5 => Field::Null,
+                at => Field::Long(at as i64),
+            };
+            assert_eq!(row, &[Field::Str("h".to_owned()), number, text]);
+        }
+    }
+
+    #[test]
+    fn private_texts_are_masked_and_others_are_not() {
+        let mask = NameMask::new(&[7; 32]).expect("a key");
+        let rows = MadeRows {
+            numbers: vec![1, 2],
+            texts: vec![Some("secret".to_owned()), None],
+        };
+        let found = read(write(&rows, Some(&mask)).expect("it is written"));
+        let masked = Field::Str(mask.name("secret"));
+        assert_eq!(found[0][0], Field::Str("h".to_owned()));
+        assert_eq!((&found[0][2], &found[1][2]), (&masked, &Field::Null));
+    }
+
+    #[test]
+    fn columns_of_other_lengths_are_refused() {
+        let rows = MadeRows {
+            numbers: vec![1, 2, 3],
+            texts: vec![None],
+        };
+        let error = write(&rows, None).expect_err("they do not fit").to_string();
+        assert!(error.contains("column number"), "{error}");
+    }
 }

@@ -5,7 +5,7 @@ use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
 use mask::NameMask;
-use render::store::{StoreTable, StoredCell, run_columns};
+use render::store::{StoreTable, StoredRows, run_columns};
 use rustix::fs::{FlockOperation, flock};
 
 use crate::compaction::compacted_file;
@@ -105,28 +105,18 @@ impl<'m> RunWriter<'m> {
         Ok(())
     }
 
-    /// Takes a cell of a table that was opened: those of all its columns, row by row.
+    /// Takes rows of a table that was opened.
     ///
     /// # Errors
     ///
     /// It cannot be written.
-    pub fn put(&mut self, table: StoreTable, cell: StoredCell<'_>) -> Result<(), StoreError> {
+    pub fn put(&mut self, table: StoreTable, rows: &dyn StoredRows) -> Result<(), StoreError> {
         let place = self.places[table as usize];
         let Some((_, one)) = place.and_then(|place| self.files.get_mut(place)) else {
             return Ok(());
         };
-        if !one.file.within_row() {
-            one.file.put(StoredCell::Text(&self.host));
-            one.file.put(StoredCell::Text(&self.run));
-        }
-        one.file.put(cell);
-        match one.file.within_row() {
-            true => Ok(()),
-            false => one
-                .file
-                .settle()
-                .map_err(|error| StoreError::parquet(&one.begun)(error)),
-        }
+        let put = one.file.put(&[&self.host, &self.run], rows);
+        put.map_err(|error| StoreError::parquet(&one.begun)(error))
     }
 
     /// Brings all files to the disk and gives them their names, that of the table of recordings last. Returns how many

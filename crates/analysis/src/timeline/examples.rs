@@ -85,7 +85,7 @@ impl Examples {
         let typical = others.min_by_key(|(ns, one)| (ns.abs_diff(median_ns), one.number));
         let slow = paths.describe(slowest, machine, names);
         Some(PathExamples {
-            path: slow.path.clone(),
+            path: slow.path.to_string(),
             slow,
             fast: typical.map(|(_, one)| paths.describe(one, machine, names)),
             longest: (self.longest.iter())

@@ -213,8 +213,8 @@ fn begin(
     if let Some(vcpu) = vcpu {
         args.push(("vcpu", Arg::Name(PacketText::Numbered(vcpu))));
     }
-    if !words.features.is_empty() {
-        args.push(("features", Arg::Text(&words.features)));
+    if !words.joined.is_empty() {
+        args.push(("features", Arg::Text(&words.joined)));
     }
     packets.event(&TrackEvent {
         category: Some("path"),

@@ -1,50 +1,53 @@
 //! One instance in words.
 
+use std::sync::Arc;
+
 use model::Machine;
 
 use super::names::AccessNamer;
+use super::wording::RecentWords;
 use crate::engine::{CompletedInstance, Paths};
 
-/// One instance in words.
+/// One instance in words. Instances have most of them in common, so that texts are shared.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct InstanceReport {
     /// Its path.
-    pub path: String,
+    pub path: Arc<str>,
     /// Its number among those of the path.
     pub number: u64,
     /// The chain it went, where the path has several with names.
-    pub chain: Option<String>,
+    pub chain: Option<Arc<str>>,
     /// The group it belongs to, where the path has groups.
-    pub by: Option<String>,
+    pub by: Option<Arc<str>>,
     /// The steps it reached; one at least.
     pub steps: Vec<StepReport>,
     /// Thread of the vCPU it is about, if known.
     pub vcpu_tid: Option<i32>,
     /// The same with its name.
-    pub vcpu: Option<String>,
+    pub vcpu: Option<Arc<str>>,
     /// What else is known of it.
-    pub features: Vec<String>,
+    pub features: Arc<[String]>,
 }
 
 /// One step of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StepReport {
     /// The step.
-    pub name: String,
+    pub name: Arc<str>,
     /// When it was reached.
     pub time: u64,
     /// The recording of the guest in which it was reached; none where that was on the host.
-    pub machine: Option<String>,
+    pub machine: Option<Arc<str>>,
     /// The CPU of its event: in a guest, the guest's.
     pub cpu: i32,
     /// The thread that made it.
     pub tid: i32,
     /// The same with its name.
-    pub thread: String,
+    pub thread: Arc<str>,
     /// Who does it: the thread, or of a switch the task that gets the CPU.
-    pub does: String,
+    pub does: Arc<str>,
     /// Who is woken by it.
-    pub to: Option<String>,
+    pub to: Option<Arc<str>>,
 }
 
 impl InstanceReport {
@@ -65,34 +68,46 @@ impl Paths {
         machine: &Machine,
         names: AccessNamer<'_>,
     ) -> InstanceReport {
-        let Some(words) = self.words_of(one.path, machine, names) else {
+        self.describe_among(one, machine, names, &mut RecentWords::default())
+    }
+
+    /// Returns an instance in words, one of many: it shares texts with those before it.
+    pub fn describe_among(
+        &self,
+        one: &CompletedInstance,
+        machine: &Machine,
+        names: AccessNamer<'_>,
+        recent: &mut RecentWords,
+    ) -> InstanceReport {
+        let words = self.words(one, machine, names, recent);
+        let (by, features) = (words.by.clone(), Arc::clone(&words.features));
+        let Some(texts) = recent.path(self, one.path) else {
             return InstanceReport::default();
         };
-        let path = words.path;
-        // A chain that no path has has no steps with names.
-        let chain = u8::try_from(one.chain).unwrap_or(u8::MAX);
+        let path = Arc::clone(&texts.name);
+        let chain = texts.chain(one.chain);
         let steps = one.reached.iter().map(|reached| StepReport {
-            name: words.step(chain, reached.step).to_owned(),
+            name: chain
+                .steps
+                .get(usize::from(reached.step))
+                .map_or_else(|| "?".into(), Arc::clone),
             time: reached.time,
-            machine: self.guest_name(reached.machine).map(str::to_owned),
+            machine: self.guest_name(reached.machine).map(Arc::from),
             cpu: reached.cpu,
-            tid: words.tid(reached.thread),
-            thread: words.task(reached.thread),
-            does: words.task(reached.does()),
-            to: reached.wakes().map(|task| words.task(task)),
+            tid: super::names::tid(machine, reached.thread),
+            thread: recent.task(machine, reached.thread),
+            does: recent.task(machine, reached.does()),
+            to: reached.wakes().map(|task| recent.task(machine, task)),
         });
         InstanceReport {
-            path: path.name.clone(),
+            path,
             number: one.number,
-            chain: path
-                .chains
-                .get(one.chain)
-                .and_then(|chain| chain.name.clone()),
-            by: words.by(one),
+            chain: chain.name,
+            by,
             steps: steps.collect(),
-            vcpu_tid: one.subject.map(|slot| words.tid(slot)),
-            vcpu: one.subject.map(|slot| words.task(slot)),
-            features: words.features(&one.traits),
+            vcpu_tid: one.subject.map(|slot| super::names::tid(machine, slot)),
+            vcpu: one.subject.map(|slot| recent.task(machine, slot)),
+            features,
         }
     }
 

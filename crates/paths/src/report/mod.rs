@@ -143,7 +143,9 @@ impl PathWords<'_> {
     fn vcpus(&self, tally: &PathTally) -> Vec<(i32, u64, u64)> {
         had(tally)
             .filter_map(|had| match had.what {
-                InstanceTrait::Vcpu(slot) => Some((self.tid(slot), had.count, had.ns)),
+                InstanceTrait::Vcpu(slot) => {
+                    Some((names::tid(self.machine, slot), had.count, had.ns))
+                }
                 _ => None,
             })
             .collect()
@@ -159,10 +161,10 @@ impl PathWords<'_> {
             let own = process(*vcpu).zip(process(one.back_end));
             let to_user = address.and_then(|address| tally.uses.to_user.get(&(*vcpu, address)));
             DeviceReport {
-                vcpu_tid: self.tid(*vcpu),
+                vcpu_tid: names::tid(self.machine, *vcpu),
                 address: *address,
                 what: one.what,
-                back_end_tid: self.tid(one.back_end),
+                back_end_tid: names::tid(self.machine, one.back_end),
                 back_end: back_end
                     .and_then(|(_, thread)| thread.comm.as_deref().map(str::to_owned)),
                 own_process: own.map(|(vcpu, back_end)| vcpu == back_end),
@@ -184,7 +186,7 @@ impl PathWords<'_> {
         let all = tally.uses.met.iter();
         let mut all: Vec<AccessReport> = all
             .map(|((vcpu, access), met)| AccessReport {
-                vcpu_tid: self.tid(*vcpu),
+                vcpu_tid: names::tid(self.machine, *vcpu),
                 access: *access,
                 totals: met.totals.clone(),
                 longest: met.longest,

@@ -81,13 +81,6 @@ impl PathWords<'_> {
         out
     }
 
-    pub(super) fn tid(&self, slot: u32) -> i32 {
-        if slot >= crate::tasks::IDLE {
-            return 0;
-        }
-        self.machine.threads().at(slot).map_or(-1, |(tid, _)| tid)
-    }
-
     pub(super) fn task(&self, slot: u32) -> String {
         task(self.machine, slot)
     }
@@ -279,6 +272,14 @@ impl PathWords<'_> {
             }
         }
     }
+}
+
+/// Returns a task's thread id; -1 where its thread is not known.
+pub(super) fn tid(machine: &Machine, slot: u32) -> i32 {
+    if slot >= crate::tasks::IDLE {
+        return 0;
+    }
+    machine.threads().at(slot).map_or(-1, |(tid, _)| tid)
 }
 
 /// Returns what a task is called.

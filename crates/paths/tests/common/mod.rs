@@ -147,9 +147,11 @@ pub(crate) fn described(
     recent: &mut RecentWords,
 ) -> InstanceReport {
     let report = paths.describe(one, machine, &|_| None);
-    let shared = paths.words(one, machine, &|_| None, recent);
+    let shared = paths.describe_among(one, machine, &|_| None, recent);
+    assert_eq!(shared, report);
+    let words = paths.words(one, machine, &|_| None, recent);
     assert_eq!(
-        (&shared.by, &shared.features),
+        (&words.by, &words.joined),
         (&report.by, &report.features.join("; "))
     );
     report
@@ -177,7 +179,9 @@ impl Walked {
         described
             .map(|one| {
                 let steps = one.steps.into_iter();
-                steps.map(|step| (step.name, us(step.time))).collect()
+                steps
+                    .map(|step| (step.name.to_string(), us(step.time)))
+                    .collect()
             })
             .collect()
     }

@@ -228,7 +228,7 @@ fn guests_add_steps_and_change_none() {
     let trips = trips.expect("pingpong prints how many round trips it made");
     let all = instances(&[&corpus.join(host), &corpus.join(guest)], "guest-ipi");
     let having = |step: &str| {
-        let named = |one: &&InstanceReport| one.steps.iter().any(|reached| reached.name == step);
+        let named = |one: &&InstanceReport| one.steps.iter().any(|reached| *reached.name == *step);
         all.iter().filter(named).count() as f64
     };
     let (woken, on_cpu) = (having("guest: task woken"), having("guest: task on CPU"));

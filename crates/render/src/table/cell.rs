@@ -12,47 +12,53 @@ use crate::csv;
 
 /// A value of a row.
 #[derive(Debug)]
-pub(crate) enum RowCell<'c> {
+pub enum TableCell<'c> {
+    /// Not known, or not of this row.
     Null,
+    /// A whole number that is not below zero.
     Unsigned(u64),
+    /// A whole number.
     Signed(i64),
+    /// Any number.
     Number(f64),
+    /// True or false.
     Flag(bool),
+    /// A text.
     Text(&'c str),
     /// A list or an object.
     Nested(Value),
 }
 
 /// Takes a value.
-pub(crate) type RowCellTaker<'t> = &'t mut dyn FnMut(RowCell<'_>);
+pub type CellTaker<'t> = &'t mut dyn FnMut(TableCell<'_>);
 
-impl RowCell<'_> {
+impl TableCell<'_> {
     /// Returns it as a value of JSON.
     pub(crate) fn into_value(self) -> Value {
         match self {
-            RowCell::Null => Value::Null,
-            RowCell::Unsigned(number) => number.into(),
-            RowCell::Signed(number) => number.into(),
-            RowCell::Number(number) => number.into(),
-            RowCell::Flag(flag) => flag.into(),
-            RowCell::Text(text) => text.into(),
-            RowCell::Nested(value) => value,
+            TableCell::Null => Value::Null,
+            TableCell::Unsigned(number) => number.into(),
+            TableCell::Signed(number) => number.into(),
+            TableCell::Number(number) => number.into(),
+            TableCell::Flag(flag) => flag.into(),
+            TableCell::Text(text) => text.into(),
+            TableCell::Nested(value) => value,
         }
     }
 
     /// Appends it as a cell of CSV.
     pub(crate) fn put_csv(self, unit: Unit, out: &mut String) {
         match self {
-            RowCell::Null => {}
-            RowCell::Unsigned(number) if unit == Unit::Address => {
+            TableCell::Null => {}
+            TableCell::Unsigned(number) if unit == Unit::Address => {
                 let _ = write!(out, "{number:#x}");
             }
-            RowCell::Unsigned(number) => out.push_str(itoa::Buffer::new().format(number)),
-            RowCell::Signed(number) => out.push_str(itoa::Buffer::new().format(number)),
-            RowCell::Number(number) => csv::field(out, &number.to_string()),
-            RowCell::Flag(flag) => out.push_str(if flag { "true" } else { "false" }),
-            RowCell::Text(text) => csv::field(out, text),
-            RowCell::Nested(value) => csv::field(out, &value.to_string()),
+            TableCell::Unsigned(number) => out.push_str(itoa::Buffer::new().format(number)),
+            TableCell::Signed(number) => out.push_str(itoa::Buffer::new().format(number)),
+            TableCell::Number(number) => csv::field(out, &number.to_string()),
+            TableCell::Flag(flag) => out.push_str(if flag { "true" } else { "false" }),
+            TableCell::Text(text) => csv::field(out, text),
+            TableCell::Nested(value) => csv::field(out, &value.to_string()),
         }
     }
 }
@@ -60,7 +66,7 @@ impl RowCell<'_> {
 /// What a column has of a row.
 pub(super) trait ColumnCell<R> {
     /// Hands it out, once.
-    fn put(&self, row: &R, take: RowCellTaker<'_>);
+    fn put(&self, row: &R, take: CellTaker<'_>);
 }
 
 /// What a function makes of a row.
@@ -73,7 +79,7 @@ impl<F, V> ComputedCell<F, V> {
 }
 
 impl<R, V: CellSource, F: Fn(&R) -> V> ColumnCell<R> for ComputedCell<F, V> {
-    fn put(&self, row: &R, take: RowCellTaker<'_>) {
+    fn put(&self, row: &R, take: CellTaker<'_>) {
         (self.0)(row).put(take);
     }
 }
@@ -82,41 +88,41 @@ impl<R, V: CellSource, F: Fn(&R) -> V> ColumnCell<R> for ComputedCell<F, V> {
 pub(super) struct BorrowedText<F>(pub(super) F);
 
 impl<R, F: for<'r> Fn(&'r R) -> Option<&'r str>> ColumnCell<R> for BorrowedText<F> {
-    fn put(&self, row: &R, take: RowCellTaker<'_>) {
-        take((self.0)(row).map_or(RowCell::Null, RowCell::Text));
+    fn put(&self, row: &R, take: CellTaker<'_>) {
+        take((self.0)(row).map_or(TableCell::Null, TableCell::Text));
     }
 }
 
 /// A value that can be a cell.
 pub(crate) trait CellSource: Into<Value> {
     /// Hands it out.
-    fn put(self, take: RowCellTaker<'_>) {
+    fn put(self, take: CellTaker<'_>) {
         put_value(self.into(), take);
     }
 }
 
-fn put_value(value: Value, take: RowCellTaker<'_>) {
+fn put_value(value: Value, take: CellTaker<'_>) {
     match value {
-        Value::Null => take(RowCell::Null),
-        Value::Bool(flag) => take(RowCell::Flag(flag)),
-        Value::String(text) => take(RowCell::Text(&text)),
+        Value::Null => take(TableCell::Null),
+        Value::Bool(flag) => take(TableCell::Flag(flag)),
+        Value::String(text) => take(TableCell::Text(&text)),
         Value::Number(number) => {
             let cell = match (number.as_u64(), number.as_i64(), number.as_f64()) {
-                (Some(number), _, _) => RowCell::Unsigned(number),
-                (None, Some(number), _) => RowCell::Signed(number),
-                (None, None, number) => number.map_or(RowCell::Null, RowCell::Number),
+                (Some(number), _, _) => TableCell::Unsigned(number),
+                (None, Some(number), _) => TableCell::Signed(number),
+                (None, None, number) => number.map_or(TableCell::Null, TableCell::Number),
             };
             take(cell);
         }
-        Value::Array(_) | Value::Object(_) => take(RowCell::Nested(value)),
+        Value::Array(_) | Value::Object(_) => take(TableCell::Nested(value)),
     }
 }
 
 macro_rules! unsigned {
     ($($ty:ty),*) => {
         $(impl CellSource for $ty {
-            fn put(self, take: RowCellTaker<'_>) {
-                take(RowCell::Unsigned(self.into()));
+            fn put(self, take: CellTaker<'_>) {
+                take(TableCell::Unsigned(self.into()));
             }
         })*
     };
@@ -127,10 +133,10 @@ unsigned!(u8, u16, u32, u64);
 macro_rules! signed {
     ($($ty:ty),*) => {
         $(impl CellSource for $ty {
-            fn put(self, take: RowCellTaker<'_>) {
+            fn put(self, take: CellTaker<'_>) {
                 // What is not below zero is as one without a sign: an address among them.
                 let number = i64::from(self);
-                take(u64::try_from(number).map_or(RowCell::Signed(number), RowCell::Unsigned));
+                take(u64::try_from(number).map_or(TableCell::Signed(number), TableCell::Unsigned));
             }
         })*
     };
@@ -139,8 +145,8 @@ macro_rules! signed {
 signed!(i8, i16, i32, i64);
 
 impl CellSource for usize {
-    fn put(self, take: RowCellTaker<'_>) {
-        take(RowCell::Unsigned(self as u64));
+    fn put(self, take: CellTaker<'_>) {
+        take(TableCell::Unsigned(self as u64));
     }
 }
 
@@ -153,34 +159,34 @@ impl<'l, T> CellSource for &'l [T] where &'l [T]: Into<Value> {}
 impl<T> CellSource for Vec<T> where Vec<T>: Into<Value> {}
 
 impl CellSource for bool {
-    fn put(self, take: RowCellTaker<'_>) {
-        take(RowCell::Flag(self));
+    fn put(self, take: CellTaker<'_>) {
+        take(TableCell::Flag(self));
     }
 }
 
 impl CellSource for &str {
-    fn put(self, take: RowCellTaker<'_>) {
-        take(RowCell::Text(self));
+    fn put(self, take: CellTaker<'_>) {
+        take(TableCell::Text(self));
     }
 }
 
 impl CellSource for String {
-    fn put(self, take: RowCellTaker<'_>) {
-        take(RowCell::Text(&self));
+    fn put(self, take: CellTaker<'_>) {
+        take(TableCell::Text(&self));
     }
 }
 
 impl CellSource for Cow<'_, str> {
-    fn put(self, take: RowCellTaker<'_>) {
-        take(RowCell::Text(&self));
+    fn put(self, take: CellTaker<'_>) {
+        take(TableCell::Text(&self));
     }
 }
 
 impl<T: CellSource> CellSource for Option<T> {
-    fn put(self, take: RowCellTaker<'_>) {
+    fn put(self, take: CellTaker<'_>) {
         match self {
             Some(value) => value.put(take),
-            None => take(RowCell::Null),
+            None => take(TableCell::Null),
         }
     }
 }

@@ -3,9 +3,9 @@
 //! A column's unit says its type and whether it is private, so that no list says it once more. What only terminals show
 //! and what is nested is not stored.
 
-use std::borrow::Cow;
+use std::borrow::{Borrow, Cow};
 
-use super::cell::RowCell;
+use super::cell::{CellTaker, TableCell};
 use super::{Column, Table, Unit};
 use crate::ClockUnit;
 
@@ -37,39 +37,49 @@ pub struct StoredColumn {
     pub unit: &'static str,
 }
 
-/// A value of a row.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum StoredCell<'c> {
-    /// Not known, or not of this row.
-    Null,
-    /// A whole number.
-    Integer(i64),
-    /// Any number.
-    Double(f64),
-    /// True or false.
-    Flag(bool),
-    /// A text.
-    Text(&'c str),
+/// Rows of a table, handed out column by column: what is done with a column is decided once and not for each cell.
+pub trait StoredRows {
+    /// Returns how many they are.
+    fn count(&self) -> usize;
+
+    /// Hands out the values that all of them have of a stored column, by its place among these.
+    fn column(&self, place: usize, take: CellTaker<'_>);
 }
 
-impl<'c> StoredCell<'c> {
-    /// Returns a value as a store keeps it: null where 64 bits with a sign do not hold it, and of what is nested.
-    fn of(cell: &RowCell<'c>) -> StoredCell<'c> {
-        match cell {
-            RowCell::Unsigned(number) => {
-                i64::try_from(*number).map_or(StoredCell::Null, StoredCell::Integer)
-            }
-            RowCell::Signed(number) => StoredCell::Integer(*number),
-            RowCell::Number(number) => StoredCell::Double(*number),
-            RowCell::Flag(flag) => StoredCell::Flag(*flag),
-            RowCell::Text(text) => StoredCell::Text(text),
-            RowCell::Null | RowCell::Nested(_) => StoredCell::Null,
+/// Takes some rows of a table.
+pub type RowsTaker<'t> = &'t mut dyn FnMut(&dyn StoredRows);
+
+/// Rows that are held until they are handed out together.
+const BATCH: usize = 256;
+
+/// Rows, and the table that says what of them is stored.
+struct TableRows<'r, 't, R, B> {
+    table: &'r Table<'t, R>,
+    rows: &'r [B],
+}
+
+impl<R, B: Borrow<R>> StoredRows for TableRows<'_, '_, R, B> {
+    fn count(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn column(&self, place: usize, take: CellTaker<'_>) {
+        let mut columns = self.table.columns.iter();
+        let Some(column) = columns
+            .by_ref()
+            .filter(|one| one.stored().is_some())
+            .nth(place)
+        else {
+            return;
+        };
+        let table = self.table;
+        for row in self.rows {
+            let row = row.borrow();
+            let clock = table.clock_of.map_or(table.clock, |clock| clock(row));
+            column.put_stored(row, clock, take);
         }
     }
 }
-
-/// Takes a row's values, those of all columns in their order.
-pub type CellTaker<'t> = &'t mut dyn FnMut(StoredCell<'_>);
 
 impl Unit {
     fn stored(self) -> Option<StoredType> {
@@ -100,30 +110,20 @@ impl<R> Column<'_, R> {
     fn put_stored(&self, row: &R, clock: ClockUnit, take: CellTaker<'_>) {
         let counts = self.unit != Unit::Nanoseconds || clock == ClockUnit::Nanoseconds;
         if !counts || self.known.is_some_and(|known| !known(row)) {
-            return take(StoredCell::Null);
+            return take(TableCell::Null);
         }
-        if let (Unit::Nested, Some(form)) = (self.unit, &self.csv_form) {
-            return take(StoredCell::Text(&form(row)));
+        match (self.unit, &self.csv_form) {
+            (Unit::Nested, Some(form)) => take(TableCell::Text(&form(row))),
+            (Unit::Address, _) => self.value.put(row, &mut |cell| match cell {
+                TableCell::Unsigned(address) => take(TableCell::Text(&format!("{address:#x}"))),
+                _ => take(TableCell::Null),
+            }),
+            _ => self.value.put(row, take),
         }
-        let kind = self.unit.stored();
-        self.value.put(row, &mut |cell| match (kind, &cell) {
-            (Some(StoredType::Text), RowCell::Unsigned(address)) if self.unit == Unit::Address => {
-                take(StoredCell::Text(&format!("{address:#x}")));
-            }
-            (Some(StoredType::Text), _) if self.unit == Unit::Address => take(StoredCell::Null),
-            // A whole number is a number too.
-            (Some(StoredType::Double), RowCell::Unsigned(number)) => {
-                take(StoredCell::Double(*number as f64));
-            }
-            (Some(StoredType::Double), RowCell::Signed(number)) => {
-                take(StoredCell::Double(*number as f64));
-            }
-            _ => take(StoredCell::of(&cell)),
-        });
     }
 }
 
-impl<R> Table<'_, R> {
+impl<'t, R> Table<'t, R> {
     /// Returns the columns that a store keeps, in their order.
     pub(crate) fn stored_columns(&self) -> Vec<StoredColumn> {
         let stored = self.columns.iter().filter_map(|column| {
@@ -139,12 +139,27 @@ impl<R> Table<'_, R> {
         stored.collect()
     }
 
-    /// Hands out the values of these columns of a row. Times that are ticks, of which nobody knows how many make a
-    /// second, are null.
-    pub(crate) fn store(&self, row: &R, take: CellTaker<'_>) {
-        let clock = self.clock_of.map_or(self.clock, |clock| clock(row));
-        for column in self.columns.iter().filter(|one| one.stored().is_some()) {
-            column.put_stored(row, clock, take);
+    /// Returns rows as they are stored. Times that are ticks, of which nobody knows how many make a second, are null.
+    pub(crate) fn stored_rows<'r, B: Borrow<R>>(
+        &'r self,
+        rows: &'r [B],
+    ) -> impl StoredRows + use<'r, 't, R, B> {
+        TableRows { table: self, rows }
+    }
+
+    /// Hands out rows as they are stored, some at a time.
+    pub(crate) fn store<B: Borrow<R>>(
+        &self,
+        rows: impl IntoIterator<Item = B>,
+        take: RowsTaker<'_>,
+    ) {
+        let mut rows = rows.into_iter();
+        loop {
+            let batch: Vec<B> = rows.by_ref().take(BATCH).collect();
+            if batch.is_empty() {
+                return;
+            }
+            take(&self.stored_rows(&batch));
         }
     }
 

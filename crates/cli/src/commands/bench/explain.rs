@@ -267,11 +267,11 @@ impl Teller<'_> {
             here_ns,
             share: here_ns as f64 / length as f64,
             begin_ns,
-            path: recorded.path,
+            path: recorded.path.to_string(),
             number: recorded.number,
             stage,
             stage_ns: stage_ns.unwrap_or(0),
-            vcpu: recorded.vcpu,
+            vcpu: recorded.vcpu.as_deref().map(str::to_owned),
         }
     }
 

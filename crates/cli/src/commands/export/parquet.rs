@@ -12,7 +12,7 @@ use export::{ExportWalk, FirstWalk, StoredDetail};
 use mask::NameMask;
 use render::ClockUnit;
 use render::info::Head;
-use render::store::{RecordingSummary, StoreTable, StoredRun};
+use render::store::{RecordingSummary, StoreTable, StoredRows, StoredRun};
 use session::{NamedGuest, PictureOptions, PictureWalk, RecordingPicture, Session};
 use stacks::Stacks;
 use store::{RunId, RunWriter, SCHEMA_VERSION, StoreError, StorePlace};
@@ -202,9 +202,9 @@ impl StoredRecording<'_> {
             }
             writer.open(table)?;
             let mut failed: Option<StoreError> = None;
-            summary.rows(table, &mut |cell| {
+            summary.rows(table, &mut |rows| {
                 if failed.is_none() {
-                    failed = writer.put(table, cell).err();
+                    failed = writer.put(table, rows).err();
                 }
             });
             failed.map_or(Ok(()), Err)?;
@@ -291,8 +291,8 @@ impl StoredRecording<'_> {
         let (study, sources) = second(wish, &wanted, walk.recording, guests);
         let clock = ClockUnit::of(walk.recording.nanoseconds());
         let mut failed: Option<StoreError> = None;
-        let mut take = |table: StoreTable, cell: render::store::StoredCell<'_>| {
-            failed = writer.put(table, cell).err();
+        let mut take = |table: StoreTable, rows: &dyn StoredRows| {
+            failed = writer.put(table, rows).err();
             failed.is_none()
         };
         let mut into = StoredDetail::new(clock, walk.tasks.is_some(), &mut take);

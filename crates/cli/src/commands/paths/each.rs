@@ -7,7 +7,7 @@ use analysis::{SharedAnalysis, Study};
 use anyhow::Result;
 use event::{Event, EventType, Side, Sink};
 use model::GuestAccess;
-use paths::{CompletedInstance, Paths};
+use paths::{CompletedInstance, Paths, RecentWords};
 use render::ClockUnit;
 use render::paths as render_paths;
 use render::paths_instance::Instances;
@@ -64,6 +64,7 @@ pub(super) fn run(
         width: std::io::stdout().is_terminal().then(output::width),
         stream: Stream::new(&start),
         rows: Instances::new(clock),
+        words: RecentWords::default(),
     };
     let (answered, mut each) = question.walk_by(make);
     if format == Format::Json {
@@ -90,6 +91,7 @@ struct InstancePrinter<'d> {
     width: Option<usize>,
     stream: Stream<'static>,
     rows: Instances,
+    words: RecentWords,
 }
 
 impl InstancePrinter<'_> {
@@ -103,6 +105,7 @@ impl InstancePrinter<'_> {
         if self.names.is_none() || self.isa != isa {
             self.isa = isa;
             self.names = Some(self.devices.names(isa));
+            self.words = RecentWords::default();
         }
         for one in &listed {
             self.row(one);
@@ -116,7 +119,7 @@ impl InstancePrinter<'_> {
         let paths = self.paths.get();
         let machine = self.study.walked().machine;
         let name_access = |access: &GuestAccess| analysis::name_access(access, names);
-        let instance = paths.describe(one, machine, &name_access);
+        let instance = paths.describe_among(one, machine, &name_access, &mut self.words);
         let nanoseconds = self.clock.is_nanoseconds();
         match self.format {
             Format::Table => self.stream.text(&match self.width {
