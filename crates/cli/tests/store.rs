@@ -43,26 +43,32 @@ fn files(store: &Path) -> Vec<PathBuf> {
     all
 }
 
-/// Returns all rows of a table.
-fn rows(store: &Path, table: &str) -> Vec<StoredRow> {
-    let mut out = Vec::new();
+/// Returns the names of a table's columns, and all its rows.
+fn columns_and_rows(store: &Path, table: &str) -> (Vec<String>, Vec<Vec<Field>>) {
+    let (mut names, mut out) = (Vec::new(), Vec::new());
     for path in files(store) {
         if !path.starts_with(store.join(table)) {
             continue;
         }
         let reader = SerializedFileReader::new(File::open(&path).expect("it opens"));
         let reader = reader.expect("a Parquet file");
+        let schema = reader.metadata().file_metadata().schema_descr();
+        let columns = schema.columns().iter();
+        names = columns.map(|column| column.name().to_owned()).collect();
         for row in reader.get_row_iter(None).expect("rows") {
-            let row = row.expect("a row");
-            let columns = row.get_column_iter();
-            out.push(
-                columns
-                    .map(|(name, value)| (name.clone(), value.clone()))
-                    .collect(),
-            );
+            let values = row.expect("a row").into_columns().into_iter();
+            out.push(values.map(|(_, value)| value).collect());
         }
     }
-    out
+    (names, out)
+}
+
+/// Returns all rows of a table.
+fn rows(store: &Path, table: &str) -> Vec<StoredRow> {
+    let (names, rows) = columns_and_rows(store, table);
+    let rows = rows.into_iter();
+    rows.map(|row| names.iter().cloned().zip(row).collect())
+        .collect()
 }
 
 /// Returns a value as CSV has it.
@@ -143,41 +149,45 @@ fn a_store_has_what_the_commands_print() {
             }
         }
 
+        let mut sums: BTreeMap<String, i64> = BTreeMap::new();
         for table in ["spans", "exits", "instances"] {
             let path = path.to_str().expect("a path");
             let csv = run(["export", "--as", "csv", "--table", table, path]);
             // What has no table to print has none to store.
-            let printed = match csv.status {
-                0 => fixtures::csv::csv_rows(&csv.text()),
-                _ => Vec::new(),
+            let mut printed = match csv.status {
+                0 => fixtures::csv::csv_cells(&csv.text()).into_iter(),
+                _ => Vec::new().into_iter(),
             };
-            let kept = rows(&store, table);
+            let head = printed.next().unwrap_or_default();
+            let (names, kept) = columns_and_rows(&store, table);
             failures.equal(&format!("{name}: {table}"), &kept.len(), &printed.len());
-            for (row, printed) in kept.iter().zip(&printed) {
-                for (column, text) in printed {
-                    let same = row.get(column).map(as_csv);
+            let place = |column: &str| names.iter().position(|one| one == column);
+            let places: Vec<Option<usize>> = head.iter().map(|column| place(column)).collect();
+            for (column, place) in head.iter().zip(&places) {
+                let left_out = column == "end_ns" || column.ends_with("_ticks");
+                let what = format!("{name}: {table}: {column}");
+                failures.equal(&what, &place.is_none(), &left_out);
+            }
+            for (row, printed) in kept.iter().zip(printed) {
+                for ((column, place), text) in head.iter().zip(&places).zip(&printed) {
+                    let Some(place) = *place else { continue };
                     // What a spreadsheet would run has a sign before it in CSV alone.
                     let text = text.strip_prefix('\'').unwrap_or(text);
-                    if let Some(same) = same {
-                        failures.equal(
-                            &format!("{name}: {table}: {column}"),
-                            &same.as_str(),
-                            &text,
-                        );
-                    } else {
-                        let left_out = column == "end_ns" || column.ends_with("_ticks");
-                        failures.equal(&format!("{name}: {table}: {column}"), &left_out, &true);
+                    let ours = as_csv(&row[place]);
+                    failures.check(ours == text, || {
+                        format!("{name}: {table}: {column}: {ours:?}, expected {text:?}")
+                    });
+                }
+            }
+            if let ("spans", Some(tid), Some(ns)) = (table, place("tid"), place("duration_ns")) {
+                for span in &kept {
+                    if let Field::Long(ns) = &span[ns] {
+                        *sums.entry(as_csv(&span[tid])).or_default() += ns;
                     }
                 }
             }
         }
 
-        let mut sums: BTreeMap<String, i64> = BTreeMap::new();
-        for span in rows(&store, "spans") {
-            if let (tid, Field::Long(ns)) = (as_csv(&span["tid"]), &span["duration_ns"]) {
-                *sums.entry(tid).or_default() += ns;
-            }
-        }
         for vcpu in &kept {
             let observed = as_csv(&vcpu["observed_ns"]).parse().unwrap_or(0);
             let sum = sums.get(&as_csv(&vcpu["tid"])).copied().unwrap_or(0);

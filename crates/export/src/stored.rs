@@ -16,7 +16,7 @@ use crate::walk::{ExportFile, ExportedThing, Scene};
 pub type StoredRowsTaker<'t> = &'t mut dyn FnMut(StoreTable, &dyn StoredRows) -> bool;
 
 /// Rows that wait at most until they are handed out together.
-const BATCH: usize = 1024;
+const BATCH: usize = 256;
 
 /// Hands out rows of the three tables of single things.
 pub struct StoredDetail<'t> {

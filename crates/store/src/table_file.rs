@@ -17,7 +17,8 @@ use rustc_hash::FxHashMap;
 
 use crate::StoreFooter;
 
-/// Rows that are held before they are written. It bounds memory, and is what an engine reads at once.
+/// Rows that are held before they are written, if nothing else is said. It bounds memory, and is what an engine reads
+/// at once.
 const GROUP_ROWS: usize = 1 << 15;
 /// Different texts of a column that are held at most; with more a group of rows ends earlier.
 const GROUP_TEXTS: usize = 1 << 14;
@@ -297,6 +298,7 @@ pub struct TableFile<'m, W: Write + Send> {
     writer: SerializedFileWriter<W>,
     columns: Vec<ColumnBuffer>,
     rows: u64,
+    group_rows: usize,
     mask: Option<&'m NameMask>,
 }
 
@@ -355,8 +357,15 @@ impl<'m, W: Write + Send> TableFile<'m, W> {
             writer,
             columns: buffers.collect(),
             rows: 0,
+            group_rows: GROUP_ROWS,
             mask,
         })
+    }
+
+    /// Holds no more rows than this before they are written.
+    #[must_use]
+    pub fn holding(self, group_rows: usize) -> TableFile<'m, W> {
+        TableFile { group_rows, ..self }
     }
 
     /// Takes rows. The file's first columns have the same texts in all of them. A value that is of another type than
@@ -399,7 +408,7 @@ impl<'m, W: Write + Send> TableFile<'m, W> {
         }
         self.rows += rows as u64;
         let held = self.columns.first().map_or(0, |one| one.known.len());
-        match held >= GROUP_ROWS || self.columns.iter().any(ColumnBuffer::is_full) {
+        match held >= self.group_rows || self.columns.iter().any(ColumnBuffer::is_full) {
             true => self.write_group(),
             false => Ok(()),
         }

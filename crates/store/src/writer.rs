@@ -12,6 +12,9 @@ use crate::compaction::compacted_file;
 use crate::lock::StoreLock;
 use crate::{RunId, SCHEMA_VERSION, StoreError, StoreFooter, StorePlace, TableFile};
 
+/// Rows of a table that are held before they are written: the tables of single things are written side by side.
+const GROUP_ROWS: usize = 1 << 14;
+
 /// A file that has no name yet: where it is, and where it will be.
 #[derive(Debug)]
 struct BegunFile<'m> {
@@ -99,7 +102,8 @@ impl<'m> RunWriter<'m> {
         }
         columns.extend(table.columns());
         let file = TableFile::new(BufWriter::new(file), &columns, &footer, self.mask)
-            .map_err(StoreError::parquet(&begun))?;
+            .map_err(StoreError::parquet(&begun))?
+            .holding(GROUP_ROWS);
         self.places[table as usize] = Some(self.files.len());
         self.files.push((table, BegunFile { begun, named, file }));
         Ok(())
