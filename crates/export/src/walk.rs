@@ -168,7 +168,7 @@ impl<'w> ExportWalk<'w> {
             exits.get_mut().list();
         }
         if let Some(paths) = &sources.paths {
-            paths.get_mut().list();
+            paths.get_mut().list_alone();
         }
         if let Some(tasks) = &sources.tasks {
             tasks.get_mut().list();

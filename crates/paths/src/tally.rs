@@ -294,6 +294,12 @@ impl PathTally {
         self.dropped[why as usize] += 1;
     }
 
+    /// Counts an instance, and adds nothing up. Returns its number.
+    pub(crate) fn count_one(&mut self) -> u64 {
+        self.count += 1;
+        self.count
+    }
+
     /// Adds an instance that completed, and returns its number.
     pub(crate) fn add(
         &mut self,

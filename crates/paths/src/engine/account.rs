@@ -68,6 +68,9 @@ impl Paths {
         now: &EventContext<'_, '_>,
         machine: &mut Machine,
     ) {
+        if !self.sums {
+            return;
+        }
         let in_irq = now.guest.is_none() && model::in_interrupt(now.event) == Some(true);
         let live = &self.live[index_of(at)];
         match *live.reached() {

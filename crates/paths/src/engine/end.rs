@@ -154,7 +154,10 @@ impl Paths {
         let live = &self.live[index_of(at)];
         let (path, chain) = self.index.chains[index_of(live.chain)];
         let tally = &mut self.tallies[index_of(path)];
-        let number = tally.add(chain, live.reached(), live.coalesced, &traits, &live.ledger);
+        let number = match self.sums {
+            true => tally.add(chain, live.reached(), live.coalesced, &traits, &live.ledger),
+            false => tally.count_one(),
+        };
         if self.listing {
             let mut one = self.spare.pop().unwrap_or_default();
             one.path = index_of(path);

@@ -285,6 +285,36 @@ proptest! {
         check(&walk(&both, isa, all_paths()), 1 << 16);
     }
 
+    /// Who lists instances alone gets the same ones.
+    #[test]
+    fn lists_need_no_sums(
+        all in prop_oneof![
+            prop::collection::vec(next(4), 0..1500),
+            prop::collection::vec(next(30), 0..800),
+        ],
+        bits in prop::collection::vec(any::<bool>(), 0..3000),
+    ) {
+        let stream = with_guest(&play(&all), &bits);
+        let mut alone = all_paths();
+        alone.list_alone();
+        let (summed, listed) = (
+            walk(&stream, Isa::Vmx, all_paths()),
+            walk(&stream, Isa::Vmx, alone),
+        );
+        let counts = |seen: &Seen| -> Vec<u64> {
+            seen.reports.iter().map(|report| report.count).collect()
+        };
+        prop_assert_eq!(counts(&summed), counts(&listed));
+        let texts = |seen: &Seen| {
+            let (paths, machine) = (seen.paths.get(), seen.study.walked().machine);
+            let mut recent = RecentWords::default();
+            let all = seen.instances.iter();
+            all.map(|one| (format!("{one:?}"), described(&paths, one, machine, &mut recent)))
+                .collect::<Vec<_>>()
+        };
+        prop_assert_eq!(texts(&summed), texts(&listed));
+    }
+
     #[test]
     fn no_stage_is_longer_than_what_bounds_it(
         all in prop_oneof![

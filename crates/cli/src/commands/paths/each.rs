@@ -52,7 +52,7 @@ pub(super) fn run(
     }
     let mut question = together.recording.question(together.paired);
     let paths = question.share(follower());
-    paths.get_mut().list();
+    paths.get_mut().list_alone();
     let make = |study| InstancePrinter {
         study,
         paths,

@@ -40,7 +40,7 @@ pub(super) fn run(
     }
     let mut question = recording.question(together.paired);
     let paths = question.share(follower);
-    paths.get_mut().list();
+    paths.get_mut().list_alone();
     let (answered, mut find) = question.walk_by(|study| InstanceSearch {
         study,
         paths: paths.clone(),
