@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use parquet::errors::ParquetError;
+
 /// Why a recording was not written into a store.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -21,7 +23,7 @@ pub enum StoreError {
         /// Which.
         path: PathBuf,
         /// Why.
-        error: parquet::errors::ParquetError,
+        error: ParquetError,
     },
     /// The store has names that are masked by another key, or names as they are.
     #[error(
@@ -72,10 +74,36 @@ impl StoreError {
     }
 
     /// Returns what becomes of an error of Parquet's about a file.
-    pub(crate) fn parquet(
-        path: impl Into<PathBuf>,
-    ) -> impl FnOnce(parquet::errors::ParquetError) -> StoreError {
+    pub(crate) fn parquet(path: impl Into<PathBuf>) -> impl FnOnce(ParquetError) -> StoreError {
         let path = path.into();
-        |error| StoreError::Parquet { path, error }
+        |error| match error {
+            // What the system says of the file is all that there is to say.
+            ParquetError::External(inner) => match inner.downcast() {
+                Ok(error) => StoreError::File {
+                    path,
+                    error: *error,
+                },
+                Err(inner) => StoreError::Parquet {
+                    path,
+                    error: ParquetError::External(inner),
+                },
+            },
+            error => StoreError::Parquet { path, error },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_said_as_the_system_says_it() {
+        let full = io::Error::from(io::ErrorKind::StorageFull);
+        let text = full.to_string();
+        let error = StoreError::parquet("x")(ParquetError::External(Box::new(full)));
+        assert_eq!(error.to_string(), format!("x: {text}"));
+        let other = StoreError::parquet("x")(ParquetError::External("no file".into()));
+        assert_eq!(other.to_string(), "x: External: no file");
     }
 }

@@ -332,8 +332,8 @@ impl Paths {
         self.listing = true;
     }
 
-    /// Asks for every instance that completes, as [`Paths::list`], and for nothing else: who lists them when all is
-    /// known needs no sums, and saves the third of the time that these take. Reports have the number of instances.
+    /// Asks for every instance that completes, as [`Paths::list`], and for no sums: who had the time of a stage is not
+    /// looked for, and of what is added up reports have the number of instances alone.
     pub fn list_alone(&mut self) {
         self.listing = true;
         self.sums = false;
