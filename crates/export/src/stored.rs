@@ -63,20 +63,20 @@ impl<'t> StoredDetail<'t> {
 
     /// Hands out the rows of each table of which at least so many wait.
     fn hand_out(&mut self, least: usize) {
+        let StoredDetail { take, ended, .. } = self;
+        let mut put = |table: StoreTable, rows: &dyn StoredRows| {
+            *ended = *ended || !take(table, rows);
+        };
         if self.spans.len() >= least {
-            self.ended =
-                self.ended || !(self.take)(StoreTable::Spans, &self.rows.spans(&self.spans));
+            put(StoreTable::Spans, &self.rows.spans(&self.spans));
             self.spans.clear();
         }
         if self.exits.len() >= least {
-            self.ended =
-                self.ended || !(self.take)(StoreTable::Exits, &self.rows.exits(&self.exits));
+            put(StoreTable::Exits, &self.rows.exits(&self.exits));
             self.exits.clear();
         }
         if self.instances.len() >= least {
-            let rows = self.rows.instances(&self.instances);
-            self.ended = self.ended || !(self.take)(StoreTable::Instances, &rows);
-            drop(rows);
+            put(StoreTable::Instances, &self.rows.instances(&self.instances));
             self.instances.clear();
         }
     }

@@ -1,12 +1,9 @@
 //! Instances of paths: a slice for each with its stages, and an instant for each step on the thread that made it.
 
 use std::cell::RefCell;
-use std::sync::Arc;
 
-use model::Machine;
 use paths::lang::PathDefinition;
 use paths::{CompletedInstance, InstanceWords, Paths, ReachedStep, RecentWords};
-use rustc_hash::FxHashMap;
 
 use super::lanes::Lanes;
 use super::packets::{Arg, ArgList, NumberedText, PacketKind, PacketText, Packets, TrackEvent};
@@ -17,8 +14,6 @@ use crate::walk::Scene;
 
 /// Lanes of a path's instances, at most.
 pub(super) const MAX_LANES: usize = 1 << 10;
-/// vCPUs whose names are kept.
-const MAX_NAMES: usize = 1 << 16;
 
 /// The texts of a chain.
 #[derive(Debug)]
@@ -38,20 +33,11 @@ struct PathTracks {
     lanes: Lanes,
 }
 
-/// A task's name as it was, and what it is called by that name.
-#[derive(Debug)]
-struct NamedTask {
-    comm: Option<Arc<str>>,
-    text: NumberedText,
-}
-
 /// Slices of instances.
 #[derive(Debug, Default)]
 pub(super) struct InstanceSlices {
     paths: Vec<PathTracks>,
     words: RecentWords,
-    /// vCPUs by slot.
-    vcpus: FxHashMap<u32, NamedTask>,
     flows: u64,
     /// Instances that overlap too many others.
     unplaced: u64,
@@ -134,17 +120,13 @@ impl InstanceSlices {
         };
         self.flows += 1;
         let flow = self.flows;
+        let vcpu = one.subject;
+        let vcpu = vcpu.map(|slot| self.words.task(scene.machine, slot));
         let words = with_names(scene, devices, |names| {
             paths.words(one, scene.machine, names, &mut self.words)
         });
-        let vcpu = one.subject.map(|slot| {
-            if self.vcpus.len() >= MAX_NAMES && !self.vcpus.contains_key(&slot) {
-                self.vcpus.clear();
-            }
-            vcpu_name(&mut self.vcpus, scene.machine, slot)
-        });
         let at = (track, flow);
-        begin(path, one, first.time, (words, vcpu), at, packets);
+        begin(path, one, first.time, (words, vcpu.as_deref()), at, packets);
         if let Some(chain) = path.chains.get_mut(one.chain) {
             for pair in one.reached.windows(2) {
                 let [from, to] = pair else { continue };
@@ -169,35 +151,12 @@ impl InstanceSlices {
     }
 }
 
-/// Returns what a vCPU's thread is called now.
-fn vcpu_name<'t>(
-    vcpus: &'t mut FxHashMap<u32, NamedTask>,
-    machine: &Machine,
-    slot: u32,
-) -> &'t NumberedText {
-    let thread = machine.threads().at(slot);
-    let comm = thread.and_then(|(_, thread)| thread.comm.as_ref());
-    let make = || NamedTask {
-        comm: comm.cloned(),
-        text: NumberedText::new(Paths::task_name(machine, slot)),
-    };
-    let known = vcpus.entry(slot).or_insert_with(make);
-    let same = match (&known.comm, comm) {
-        (Some(then), Some(now)) => Arc::ptr_eq(then, now),
-        (then, now) => then.is_none() && now.is_none(),
-    };
-    if !same {
-        *known = make();
-    }
-    &known.text
-}
-
 /// Adds the beginning of an instance's slice.
 fn begin(
     path: &PathTracks,
     one: &CompletedInstance,
     time: u64,
-    (words, vcpu): (&InstanceWords, Option<&NumberedText>),
+    (words, vcpu): (&InstanceWords, Option<&str>),
     (track, flow): (u64, u64),
     packets: &mut Packets,
 ) {
@@ -211,7 +170,7 @@ fn begin(
         args.push(("by", Arg::Name(PacketText::Plain(by))));
     }
     if let Some(vcpu) = vcpu {
-        args.push(("vcpu", Arg::Name(PacketText::Numbered(vcpu))));
+        args.push(("vcpu", Arg::Name(PacketText::Plain(vcpu))));
     }
     if !words.joined.is_empty() {
         args.push(("features", Arg::Text(&words.joined)));

@@ -111,7 +111,7 @@ impl RecentWords {
     }
 
     /// Returns what a task is called now, by its slot.
-    pub(super) fn task(&mut self, machine: &Machine, slot: u32) -> Arc<str> {
+    pub fn task(&mut self, machine: &Machine, slot: u32) -> Arc<str> {
         if self.tasks.is_empty() {
             self.tasks.resize_with(PLACES, || None);
         }

@@ -64,15 +64,11 @@ impl<R, B: Borrow<R>> StoredRows for TableRows<'_, '_, R, B> {
     }
 
     fn column(&self, place: usize, take: CellTaker<'_>) {
-        let mut columns = self.table.columns.iter();
-        let Some(column) = columns
-            .by_ref()
-            .filter(|one| one.stored().is_some())
-            .nth(place)
-        else {
+        let table = self.table;
+        let mut stored = table.columns.iter().filter(|one| one.stored().is_some());
+        let Some(column) = stored.nth(place) else {
             return;
         };
-        let table = self.table;
         for row in self.rows {
             let row = row.borrow();
             let clock = table.clock_of.map_or(table.clock, |clock| clock(row));
