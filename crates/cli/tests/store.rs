@@ -573,3 +573,22 @@ fn a_check_names_hosts_of_one_name() {
     assert!(said[2].contains(note), "{}", said[2]);
     assert!(said[2].contains("nothing is wrong"), "{}", said[2]);
 }
+
+#[test]
+fn a_day_in_the_future_is_doubted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = folder.path().join("fleet");
+    let recording = file("x86/console-healthy/perf.data.zst");
+    let (store, recording) = (
+        store.to_str().expect("a path"),
+        recording.to_str().expect("a path"),
+    );
+    let day = ["--as", "parquet", "--host", "web", "--day", "2999-01-01"];
+    let done = run([&["export", recording, "-o", store], &day[..]].concat());
+    assert_eq!(done.status, 0, "{}", done.stderr);
+    let checked = run(["fleet", "--check", store]);
+    assert_ne!(checked.status, 0, "{}", checked.text());
+    let said = format!("{}{}", checked.text(), checked.stderr);
+    assert!(said.contains("day=2999-01-01"), "{said}");
+    assert!(said.contains("The day is in the future"), "{said}");
+}
