@@ -998,7 +998,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand sql" -l json -d 'Short
 complete -c trapline -n "__fish_trapline_using_subcommand sql" -l csv -d 'Short for --format csv'
 complete -c trapline -n "__fish_trapline_using_subcommand sql" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'
 complete -c trapline -n "__fish_trapline_using_subcommand sql" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c trapline -n "__fish_trapline_using_subcommand fleet" -l day -d 'The day in question, as 2026-11-23. Without it, the store\'s last' -r
+complete -c trapline -n "__fish_trapline_using_subcommand fleet" -l day -d 'The day in question, as 2026-11-23. Without it, the store\'s last until today' -r
 complete -c trapline -n "__fish_trapline_using_subcommand fleet" -l since -d 'Hold it against so many days before it alone, as 7d, or against the days from 2026-11-16 on. Without it, against all before' -r
 complete -c trapline -n "__fish_trapline_using_subcommand fleet" -l peers -d 'Hosts are peers that have these in common: role, cpu_model, kernel, arch, cpus' -r -f -a "role\t''
 cpu_model\t''

@@ -4,22 +4,25 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use datafusion::arrow::array::AsArray;
-use datafusion::arrow::datatypes::{DataType, Field, Int64Type, Schema};
+use datafusion::arrow::datatypes::{DataType, Field, Float64Type, Int64Type, Schema};
 use datafusion::datasource::file_format::parquet::ParquetFormat;
 use datafusion::datasource::listing::{
     ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl,
 };
-use datafusion::error::DataFusionError;
 use datafusion::execution::context::SQLOptions;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::{SessionConfig, SessionContext};
+use datafusion::sql::parser::DFParser;
+use datafusion::sql::resolve::resolve_table_references;
 
+use crate::checked_sums::CheckedSums;
+use crate::engine_error::with_advice;
 use crate::fleet;
 use crate::output::{AnswerPrinter, StoreLosses};
 use crate::request::{ColumnKind, Question, Request, TableColumns};
-use crate::view::StoreView;
+use crate::view::{RUNS, StoreView};
 
 /// The column that folders say.
 const DAY: &str = "day";
@@ -37,7 +40,10 @@ const TEXT: DataType = DataType::Utf8View;
 ///
 /// There is no store, or the question is none that SQL has an answer for.
 pub(crate) async fn answer(request: &Request) -> Result<()> {
-    let names: Vec<&str> = request.tables.iter().map(|one| one.name.as_str()).collect();
+    let asked = asked(&request.question);
+    let known = |one: &&TableColumns| one.name == RUNS || asked.contains(&one.name);
+    let tables: Vec<&TableColumns> = request.tables.iter().filter(known).collect();
+    let names: Vec<&str> = tables.iter().map(|one| one.name.as_str()).collect();
     let view = StoreView::of(&request.store, &names, &request.compacted)?;
     if view.files == 0 && view.unread.is_empty() {
         bail!(
@@ -46,7 +52,7 @@ pub(crate) async fn answer(request: &Request) -> Result<()> {
         );
     }
     let context = context(request, view.files)?;
-    for table in &request.tables {
+    for table in tables {
         register(&context, &view, table).with_context(|| format!("table {}", table.name))?;
     }
     let losses = losses(&context).await?;
@@ -61,6 +67,22 @@ pub(crate) async fn answer(request: &Request) -> Result<()> {
         let _ = writeln!(io::stderr(), "{note}");
     }
     Ok(())
+}
+
+/// Returns the names of tables that are asked: others are not looked at.
+fn asked(question: &Question) -> Vec<String> {
+    match question {
+        Question::Fleet(_) => fleet::TABLES.map(str::to_owned).to_vec(),
+        Question::Sql(sql) => {
+            let statements = DFParser::parse_sql(sql).into_iter().flatten();
+            let tables = statements.flat_map(|statement| {
+                let tables = resolve_table_references(&statement, true);
+                tables.map(|(tables, _)| tables).unwrap_or_default()
+            });
+            // What cannot be parsed asks nothing, and is an error when it is planned.
+            tables.map(|table| table.table().to_owned()).collect()
+        }
+    }
 }
 
 /// Returns why a store takes longer than it needs to, if it does: opening a file costs more than what most have.
@@ -82,7 +104,6 @@ async fn select(
     view: &StoreView,
     losses: StoreLosses,
 ) -> Result<()> {
-    let failed = |error: DataFusionError| anyhow!("{}", error.strip_backtrace());
     let read_only = SQLOptions::new()
         .with_allow_ddl(false)
         .with_allow_dml(false)
@@ -90,30 +111,35 @@ async fn select(
     let frame = context
         .sql_with_options(sql, read_only)
         .await
-        .map_err(failed)?;
+        .map_err(|error| with_advice(&error))?;
     let printer = AnswerPrinter::new(request, view, losses, frame.schema().as_arrow());
-    let stream = frame.execute_stream().await.map_err(failed)?;
+    let stream = frame
+        .execute_stream()
+        .await
+        .map_err(|error| with_advice(&error))?;
     printer.print(stream).await
 }
 
 /// Returns what the recordings lost, whatever is asked of them.
-async fn losses(context: &SessionContext) -> Result<StoreLosses> {
-    let sql = "SELECT coalesce(sum(lost_events), 0), \
+pub(crate) async fn losses(context: &SessionContext) -> Result<StoreLosses> {
+    let sql = "SELECT coalesce(sum(CAST(lost_events AS DOUBLE)), 0.0), \
                coalesce(max(CASE WHEN truncated THEN 1 ELSE 0 END), 0), count(*) FROM runs";
     let batches = context.sql(sql).await?.collect().await?;
+    let batch = batches.first().filter(|batch| batch.num_rows() > 0);
     let number = |at: usize| {
-        let batch = batches.first().filter(|batch| batch.num_rows() > 0)?;
-        let column = batch.columns().get(at)?.as_primitive_opt::<Int64Type>()?;
+        let column = batch?.columns().get(at)?.as_primitive_opt::<Int64Type>()?;
         Some(column.value(0))
     };
+    let lost = batch.and_then(|batch| batch.columns().first()?.as_primitive_opt::<Float64Type>());
     Ok(StoreLosses {
-        lost_events: number(0).unwrap_or(0),
+        // More than 64 bits have are as many as they can say.
+        lost_events: lost.map_or(0, |lost| lost.value(0) as i64),
         truncated: number(1).unwrap_or(0) > 0,
         recordings: number(2).unwrap_or(0),
     })
 }
 
-fn context(request: &Request, files: usize) -> Result<SessionContext> {
+pub(crate) fn context(request: &Request, files: usize) -> Result<SessionContext> {
     let mut config = SessionConfig::new()
         .with_target_partitions(request.threads.max(1))
         .with_information_schema(false);
@@ -124,11 +150,17 @@ fn context(request: &Request, files: usize) -> Result<SessionContext> {
     let runtime = RuntimeEnvBuilder::new()
         .with_memory_limit(request.memory, 1.0)
         .build_arc()?;
-    Ok(SessionContext::new_with_config_rt(config, runtime))
+    let context = SessionContext::new_with_config_rt(config, runtime);
+    context.add_analyzer_rule(Arc::new(CheckedSums));
+    Ok(context)
 }
 
 /// Makes a table known, also where the store has no file of it: it has no rows then.
-fn register(context: &SessionContext, view: &StoreView, table: &TableColumns) -> Result<()> {
+pub(crate) fn register(
+    context: &SessionContext,
+    view: &StoreView,
+    table: &TableColumns,
+) -> Result<()> {
     let fields = table.columns.iter().map(|column| {
         let kind = match column.kind {
             ColumnKind::Integer => DataType::Int64,

@@ -9,11 +9,15 @@ A store is looked at before it is read ([`view`]): a file that was cut off, or w
 end, is named and left out, where an engine would stop at it. SQL is read-only ([`engine`]).
 */
 
+mod checked_sums;
 mod engine;
+mod engine_error;
 mod fleet;
 #[cfg(test)]
 mod made_numbers;
 mod output;
+#[cfg(test)]
+mod portable_sql;
 mod request;
 mod statistics;
 mod view;

@@ -2,7 +2,7 @@
 
 use std::io::{self, BufWriter, Write};
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use datafusion::arrow::array::{Array, AsArray, RecordBatch};
 use datafusion::arrow::datatypes::{DataType, Float64Type, Int64Type, Schema, UInt64Type};
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
@@ -10,6 +10,7 @@ use datafusion::execution::SendableRecordBatchStream;
 use futures::StreamExt;
 use serde_json::{Map, Value, json};
 
+use crate::engine_error::with_advice;
 use crate::request::{AnswerFormat, Request};
 use crate::view::StoreView;
 
@@ -79,7 +80,7 @@ impl<'r> AnswerPrinter<'r> {
         let mut rows = 0usize;
         self.begin(&mut out)?;
         while let Some(batch) = stream.next().await {
-            let batch = batch.map_err(|error| anyhow!("{}", error.strip_backtrace()))?;
+            let batch = batch.map_err(|error| with_advice(&error))?;
             for row in 0..batch.num_rows() {
                 match self.request.format {
                     AnswerFormat::Table if rows < self.request.limit => {

@@ -49,6 +49,8 @@ pub(crate) struct FleetQuestion {
     pub(crate) since: Option<String>,
     /// The columns of `runs` by which hosts are peers.
     pub(crate) peers: Vec<String>,
+    /// Days of the store that are in the future.
+    pub(crate) future: Vec<String>,
 }
 
 /// How an answer is printed.

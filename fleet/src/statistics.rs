@@ -281,10 +281,8 @@ mod tests {
             .map(|metric| {
                 (0..hosts)
                     .map(|host| {
-                        let more = planted
-                            .contains(&(metric, host))
-                            .then_some(ratio.ln())
-                            .unwrap_or(0.0);
+                        let is_planted = planted.contains(&(metric, host));
+                        let more = if is_planted { ratio.ln() } else { 0.0 };
                         TestedValue {
                             host,
                             log: 0.2 * numbers.student(freedom) + more,

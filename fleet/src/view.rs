@@ -11,6 +11,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use datafusion::parquet::file::metadata::ParquetMetaDataReader;
 use serde::Serialize;
 use tempfile::TempDir;
 
@@ -18,8 +19,10 @@ use tempfile::TempDir;
 const MAGIC: &[u8; 4] = b"PAR1";
 /// Its beginning, the length of its footer and its end.
 const LEAST: u64 = 12;
+/// What names of files end with that engines read.
+const ENDING: &str = ".parquet";
 /// The table of recordings.
-const RUNS: &str = "runs";
+pub(crate) const RUNS: &str = "runs";
 
 /// A file that is not read.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -44,7 +47,8 @@ pub(crate) struct StoreView {
 }
 
 impl StoreView {
-    /// Looks at a store, whose files that are made of many begin with `compacted`.
+    /// Looks at the files of some tables, and at those of recordings. Files that are made of many begin with
+    /// `compacted`.
     ///
     /// # Errors
     ///
@@ -52,7 +56,10 @@ impl StoreView {
     pub(crate) fn of(store: &Path, tables: &[&str], compacted: &str) -> Result<StoreView> {
         let mut unread = Vec::new();
         let mut runs = BTreeSet::new();
-        for (day, name) in files(&store.join(RUNS))? {
+        let mut others = false;
+        let all = TableFiles::of(&store.join(RUNS))?;
+        others |= all.others;
+        for (day, name) in all.named {
             let file = Path::new(RUNS).join(&day).join(&name);
             match whole(&store.join(&file)) {
                 Ok(()) => {
@@ -66,7 +73,9 @@ impl StoreView {
         }
         let mut read: Vec<PathBuf> = Vec::new();
         for table in tables.iter().filter(|table| **table != RUNS) {
-            for (day, name) in files(&store.join(table))? {
+            let all = TableFiles::of(&store.join(table))?;
+            others |= all.others;
+            for (day, name) in all.named {
                 let file = Path::new(table).join(&day).join(&name);
                 // What was made of many is made of whole recordings.
                 let of_run = name.starts_with(compacted) || runs.contains(&(day, name));
@@ -85,7 +94,8 @@ impl StoreView {
         let of_runs = runs.into_iter();
         read.extend(of_runs.map(|(day, name)| Path::new(RUNS).join(day).join(name)));
         unread.sort();
-        let links = match unread.is_empty() {
+        // The engine reads whatever it finds in a folder.
+        let links = match unread.is_empty() && !others {
             true => None,
             false => Some(linked(store, &read)?),
         };
@@ -103,22 +113,43 @@ impl StoreView {
     }
 }
 
-/// Returns day and name of each file of a table, but for those that a writer has not given a name yet.
-fn files(table: &Path) -> Result<Vec<(String, String)>> {
-    let named = |entry: &fs::DirEntry| entry.file_name().into_string().ok();
-    let mut all = Vec::new();
-    for day in entries(table)? {
-        let Some(name) = named(&day).filter(|name| name.starts_with("day=")) else {
-            continue;
-        };
-        for file in entries(&day.path())? {
-            let is_named = |name: &String| name.ends_with(".parquet") && !name.starts_with('.');
-            if let Some(file) = named(&file).filter(is_named) {
-                all.push((name.clone(), file));
+/// The files of a table's folder.
+#[derive(Debug, Default)]
+struct TableFiles {
+    /// Day and name of each, but for those that a writer has not given a name yet.
+    named: Vec<(String, String)>,
+    /// Whether there are others that an engine would read: hidden ones, and such as belong to no day.
+    others: bool,
+}
+
+impl TableFiles {
+    fn of(table: &Path) -> Result<TableFiles> {
+        let mut files = TableFiles::default();
+        for day in entries(table)? {
+            let folder = day.path();
+            let name = day.file_name().into_string();
+            let is_folder = folder.is_dir();
+            let Some(name) = name
+                .ok()
+                .filter(|name| name.starts_with("day=") && is_folder)
+            else {
+                let ends_so = folder.extension().is_some_and(|end| end == "parquet");
+                files.others |= is_folder || ends_so;
+                continue;
+            };
+            for file in entries(&folder)? {
+                match file.file_name().into_string() {
+                    Ok(file) if file.ends_with(ENDING) && !file.starts_with('.') => {
+                        files.named.push((name.clone(), file));
+                    }
+                    // Writers' names end otherwise: engines pass by them.
+                    Ok(other) if !other.ends_with(ENDING) && !file.path().is_dir() => {}
+                    _ => files.others = true,
+                }
             }
         }
+        Ok(files)
     }
-    Ok(all)
 }
 
 fn entries(folder: &Path) -> Result<Vec<fs::DirEntry>> {
@@ -132,7 +163,7 @@ fn entries(folder: &Path) -> Result<Vec<fs::DirEntry>> {
     }
 }
 
-/// Fails where a file is no whole Parquet file, as far as its beginning and its end say.
+/// Fails where a file is no whole Parquet file, as far as its beginning and its footer say.
 fn whole(path: &Path) -> io::Result<()> {
     let broken = |why: &str| Err(io::Error::other(why.to_owned()));
     let mut file = File::open(path)?;
@@ -150,9 +181,12 @@ fn whole(path: &Path) -> io::Result<()> {
     file.read_exact(&mut ends)?;
     let (footer, magic) = ends.split_at(4);
     let footer = u32::from_le_bytes(footer.try_into().unwrap_or_default());
-    match magic == MAGIC && u64::from(footer) + LEAST <= length {
-        true => Ok(()),
-        false => broken("it is cut off"),
+    if magic != MAGIC || u64::from(footer) + LEAST > length {
+        return broken("it is cut off");
+    }
+    match ParquetMetaDataReader::new().parse_and_finish(&file) {
+        Ok(_) => Ok(()),
+        Err(error) => broken(&format!("its footer is damaged: {error}")),
     }
 }
 
@@ -172,6 +206,11 @@ fn linked(store: &Path, files: &[PathBuf]) -> Result<TempDir> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use datafusion::parquet::file::writer::SerializedFileWriter;
+    use datafusion::parquet::schema::types::Type;
+
     use super::*;
 
     fn put(store: &Path, file: &str, bytes: &[u8]) {
@@ -180,12 +219,19 @@ mod tests {
         fs::write(path, bytes).expect("written");
     }
 
+    /// Returns a file without rows.
+    fn parquet() -> Vec<u8> {
+        let schema = Type::group_type_builder("empty").build().expect("a schema");
+        let writer = SerializedFileWriter::new(Vec::new(), Arc::new(schema), Arc::default());
+        writer.expect("a writer").into_inner().expect("a file")
+    }
+
     /// A cut file, a writer's leftovers and a recording without its row are left out, each named but for leftovers.
     #[test]
     fn what_is_not_whole_is_left_out() {
         let store = tempfile::tempdir().expect("a folder");
         let store = store.path();
-        let whole = b"PAR1\0\0\0\0PAR1";
+        let whole = &*parquet();
         for file in [
             "runs/day=2026-01-01/a-1.parquet",
             "vcpus/day=2026-01-01/a-1.parquet",
@@ -196,25 +242,53 @@ mod tests {
         assert_eq!((view.files, view.unread.len()), (1, 0));
         assert_eq!(view.table("vcpus"), store.join("vcpus"));
 
-        put(store, "runs/day=2026-01-02/b-2.parquet", &whole[..11]);
+        // What other writers begin under hidden names, and compactions in hidden folders, is not read.
+        for file in [
+            "vcpus/day=2026-01-01/.a-1.parquet",
+            "vcpus/.day=2026-01-01.tmp/all.0.parquet",
+            "vcpus/old.parquet",
+        ] {
+            put(store, file, whole);
+            let view = StoreView::of(store, &["vcpus"], "all.").expect("a view");
+            assert!(view.unread.is_empty(), "{file}");
+            assert_ne!(view.table("vcpus"), store.join("vcpus"), "{file}");
+            let files = TableFiles::of(&view.table("vcpus")).expect("files");
+            assert_eq!((files.named.len(), files.others), (1, false), "{file}");
+            fs::remove_file(store.join(file)).expect("removed");
+            let _ = fs::remove_dir(store.join("vcpus/.day=2026-01-01.tmp"));
+        }
+
+        put(
+            store,
+            "runs/day=2026-01-02/b-2.parquet",
+            &whole[..whole.len() - 1],
+        );
         put(store, "vcpus/day=2026-01-02/b-2.parquet", whole);
         put(store, "vcpus/day=2026-01-01/c-3.parquet", b"text");
+        let mut damaged = whole.to_vec();
+        let end = damaged.len() - 8;
+        damaged[end - 9..end].fill(0xff);
+        put(store, "vcpus/day=2026-01-01/d-4.parquet", &damaged);
         put(store, "vcpus/day=2026-01-01/a-1.parquet.77.tmp", b"half");
         let view = StoreView::of(store, &["vcpus", "runs"], "all.").expect("a view");
         let unread: Vec<String> = view
             .unread
             .iter()
             .map(|one| format!("{}: {}", one.file.display(), one.why))
+            .map(|text| text.split(": ").take(2).collect::<Vec<_>>().join(": "))
             .collect();
         assert_eq!(
             unread,
             [
                 "runs/day=2026-01-02/b-2.parquet: it is cut off",
                 "vcpus/day=2026-01-01/c-3.parquet: it is cut off",
+                "vcpus/day=2026-01-01/d-4.parquet: its footer is damaged",
                 "vcpus/day=2026-01-02/b-2.parquet: its recording was not written to its end",
             ]
         );
-        assert_eq!(files(&view.table("vcpus")).expect("files").len(), 1);
-        assert_eq!(files(&view.table("runs")).expect("files").len(), 1);
+        for table in ["vcpus", "runs"] {
+            let files = TableFiles::of(&view.table(table)).expect("files");
+            assert_eq!(files.named.len(), 1, "{table}");
+        }
     }
 }

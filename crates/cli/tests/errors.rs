@@ -184,11 +184,7 @@ fn permission_denied_is_reported() {
             .output();
         output.expect("setpriv, which util-linux brings, runs a program as another user")
     };
-    let run = Run {
-        status: output.status.code().unwrap_or(-1),
-        stdout: output.stdout,
-        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-    };
+    let run = Run::of(output);
     let mut failures = Failures::default();
     let words = ["permission denied", "perf.data", "sudo"];
     refused(&mut failures, "permission denied", &run, &words);
@@ -502,11 +498,7 @@ fn what_cannot_be_unpacked_is_reported_with_its_own_cause() {
         .args(["info".as_ref(), path.as_os_str()])
         .output()
         .expect("the program starts");
-    let reported = Run {
-        status: output.status.code().unwrap_or(-1),
-        stdout: output.stdout,
-        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-    };
+    let reported = Run::of(output);
     let words = ["TMPDIR", "temporary folder", &nowhere.display().to_string()];
     refused(&mut failures, "TMPDIR that is missing", &reported, &words);
     let args = ["info", "--spool-limit", "1M"].map(AsRef::<std::ffi::OsStr>::as_ref);

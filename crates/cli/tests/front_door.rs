@@ -13,11 +13,7 @@ fn run_in(folder: &Path, args: &[&str]) -> Run {
     let mut program = trapline();
     let output = program.args(args).current_dir(folder).output();
     let output = output.expect("the program starts");
-    Run {
-        status: output.status.code().unwrap_or(-1),
-        stdout: output.stdout,
-        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-    }
+    Run::of(output)
 }
 
 fn recording() -> PathBuf {

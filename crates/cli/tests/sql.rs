@@ -2,42 +2,12 @@
 //! where a file is broken. The engine is a program of its own (`fleet/`), which `TRAPLINE_FLEET` names.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::Value;
 
-use crate::common::{Failures, Run, file, json, note, run, tools_are_required, trapline};
-
-/// Returns the engine's folder. `None`, which is said, where it was not built, unless `TRAPLINE_REQUIRE_TOOLS=1` is
-/// set.
-fn engine() -> Option<PathBuf> {
-    let built = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let built = built.join("../../fleet/target/debug/trapline-fleet");
-    let named = std::env::var_os("TRAPLINE_FLEET").map_or(built, PathBuf::from);
-    if named.is_file() {
-        return named.parent().map(Path::to_owned);
-    }
-    assert!(
-        !tools_are_required(),
-        "the engine is missing: run 'cargo build' in fleet"
-    );
-    note("skipped: no trapline-fleet here; run 'cargo build' in fleet");
-    None
-}
-
-/// Runs the program with the engine on its PATH.
-fn asked(engine: &Path, args: &[&str]) -> Run {
-    let output = trapline()
-        .env("PATH", engine)
-        .args(args)
-        .output()
-        .expect("it starts");
-    Run {
-        status: output.status.code().unwrap_or(-1),
-        stdout: output.stdout,
-        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-    }
-}
+use crate::common::stores::{asked, engine};
+use crate::common::{Failures, file, json, run};
 
 /// Fills a store: 12 hosts on three days, of which two are sick on the last.
 fn fleet(store: &Path, days: &[&str]) {
@@ -286,7 +256,6 @@ fn hosts_of_one_name_are_known_by_their_machines() {
     assert!(limits.contains("web (aaaaaa), web (bbbbbb)"), "{limits}");
 }
 
-/// SQL changes nothing, reads nothing else, and says what it does not understand.
 /// However the engine holds texts, functions take them: those of columns, and the day, which folders say.
 #[test]
 fn texts_and_days_are_what_functions_take() {
@@ -334,6 +303,7 @@ fn texts_and_days_are_what_functions_take() {
     failures.finish(9);
 }
 
+/// SQL changes nothing, reads nothing else, and says what it does not understand.
 #[test]
 fn questions_change_nothing() {
     let Some(engine) = engine() else { return };

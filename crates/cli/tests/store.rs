@@ -9,7 +9,8 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 use serde_json::Value;
 
-use crate::common::{Failures, cases, file, json, run, sweeping, trapline};
+use crate::common::stores::{alone, columns_and_rows, files, rows, stored};
+use crate::common::{Failures, cases, file, json, run, sweeping};
 
 /// Recordings of both containers, of text, with ticks, with guests' tasks, damaged ones.
 const RECORDINGS: [&str; 7] = [
@@ -21,55 +22,6 @@ const RECORDINGS: [&str; 7] = [
     "seed-text/case1-irqfd.trace-cmd.txt",
     "seed-text/case4-virtio.trace-cmd.txt",
 ];
-
-/// A row of a table: its values by column.
-type StoredRow = BTreeMap<String, Field>;
-
-/// Returns the Parquet files of a store, by table and day.
-fn files(store: &Path) -> Vec<PathBuf> {
-    let mut all = Vec::new();
-    let below = |folder: &Path| -> Vec<PathBuf> {
-        let entries = fs::read_dir(folder).expect("a folder");
-        entries
-            .map(|entry| entry.expect("an entry").path())
-            .collect()
-    };
-    for table in below(store) {
-        for day in below(&table) {
-            all.extend(below(&day));
-        }
-    }
-    all.sort();
-    all
-}
-
-/// Returns the names of a table's columns, and all its rows.
-fn columns_and_rows(store: &Path, table: &str) -> (Vec<String>, Vec<Vec<Field>>) {
-    let (mut names, mut out) = (Vec::new(), Vec::new());
-    for path in files(store) {
-        if !path.starts_with(store.join(table)) {
-            continue;
-        }
-        let reader = SerializedFileReader::new(File::open(&path).expect("it opens"));
-        let reader = reader.expect("a Parquet file");
-        let schema = reader.metadata().file_metadata().schema_descr();
-        let columns = schema.columns().iter();
-        names = columns.map(|column| column.name().to_owned()).collect();
-        for row in reader.get_row_iter(None).expect("rows") {
-            let values = row.expect("a row").into_columns().into_iter();
-            out.push(values.map(|(_, value)| value).collect());
-        }
-    }
-    (names, out)
-}
-
-/// Returns all rows of a table.
-fn rows(store: &Path, table: &str) -> Vec<StoredRow> {
-    let (names, rows) = columns_and_rows(store, table);
-    let rows = rows.into_iter();
-    rows.map(|row| names.iter().cloned().zip(row).collect())
-        .collect()
-}
 
 /// Returns a value as CSV has it.
 fn as_csv(field: &Field) -> String {
@@ -93,18 +45,6 @@ fn as_json(field: &Field) -> Value {
         Field::Str(text) => Value::from(text.as_str()),
         other => panic!("a value of type {other:?}"),
     }
-}
-
-/// Stores a recording, and returns what was said.
-fn stored(store: &Path, recording: &Path, more: &[&str]) -> String {
-    let mut args: Vec<&str> = vec!["export", "--as", "parquet", "--day", "2026-11-23", "-o"];
-    let store = store.to_str().expect("a path");
-    let recording = recording.to_str().expect("a path");
-    args.extend([store, recording]);
-    args.extend(more);
-    let done = run(&args);
-    assert_eq!(done.status, 0, "{recording}: {}", done.stderr);
-    done.text()
 }
 
 /// Returns the recordings that are looked at: all in a sweep.
@@ -426,15 +366,9 @@ fn wrong_stores_are_refused() {
 #[test]
 fn without_its_engine_sql_says_how_to_get_it() {
     let folder = tempfile::tempdir().expect("a folder");
-    let program = folder.path().join("trapline");
-    fs::copy(trapline().get_program(), &program).expect("a copy");
-    let done = std::process::Command::new(&program)
-        .args(["sql", "SELECT 1", "fleet"])
-        .env("PATH", folder.path())
-        .output()
-        .expect("it starts");
-    assert_eq!(done.status.code(), Some(1));
-    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    let done = alone(folder.path(), &["sql", "SELECT 1", "fleet"]);
+    assert_eq!(done.status, 1);
+    let said = done.stderr;
     assert!(
         said.contains("trapline-fleet") && said.contains("duckdb"),
         "{said}"
@@ -490,7 +424,7 @@ fn a_store_is_compacted_and_checked() {
         assert!(stored(&store, recording, &["--detail"]).contains("already"));
     }
     assert_eq!(files(&store).len(), 14);
-    // Another day's details stay, those of this one go.
+    // Details of days before go, those of this one stay.
     let recording = recordings[0].to_str().expect("a path");
     let more = [
         "export",
@@ -498,7 +432,7 @@ fn a_store_is_compacted_and_checked() {
         "parquet",
         "--detail",
         "--day",
-        "2026-12-24",
+        "2026-11-01",
         "-o",
         path,
         recording,
@@ -508,9 +442,9 @@ fn a_store_is_compacted_and_checked() {
         run(["fleet", "--compact", "--keep-detail", "7d", path]).status,
         0
     );
-    assert!(!store.join("spans/day=2026-11-23").exists());
-    assert!(store.join("spans/day=2026-12-24").exists());
-    assert!(store.join("vcpus/day=2026-11-23").exists());
+    assert!(!store.join("spans/day=2026-11-01").exists());
+    assert!(store.join("spans/day=2026-11-23").exists());
+    assert!(store.join("vcpus/day=2026-11-01").exists());
 
     // What is wrong is named: a cut file, one without its recording, what a writer left, a folder that is no day.
     let whole = files(&store);

@@ -7,8 +7,10 @@ use std::path::{Path, PathBuf};
 use parquet::file::reader::SerializedFileReader;
 use render::store::StoreTable;
 
+use crate::column_values::read_all;
 use crate::host_names::HostNames;
 use crate::place::{COMPACTED, day_files, days};
+use crate::store_days::is_future;
 use crate::{SCHEMA_VERSION, StoreError, StoreFooter};
 
 /// What is wrong with a file or a folder.
@@ -33,8 +35,8 @@ pub struct StoreCheck {
     pub notes: Vec<String>,
 }
 
-/// Looks at a store: at the beginning and the end of every file, at what belongs to no recording, and at what was
-/// written by several keys. `today` is the day it is.
+/// Looks at a store: at all that its files have, at what belongs to no recording, and at what was written by several
+/// keys. `today` is the day it is.
 ///
 /// # Errors
 ///
@@ -54,7 +56,7 @@ pub fn check(store: &Path, today: &str) -> Result<StoreCheck, StoreError> {
             };
             if words::parse_utc_day(&day).is_none() {
                 problem(folder.clone(), "The folder's day is none.");
-            } else if day.as_str() > today {
+            } else if is_future(&day, today) {
                 problem(
                     folder.clone(),
                     "The day is in the future: a clock was wrong.",
@@ -69,7 +71,16 @@ pub fn check(store: &Path, today: &str) -> Result<StoreCheck, StoreError> {
                         text: format!("It cannot be read, and is left out: {error}"),
                         path,
                     }),
-                    Ok(footer) => {
+                    Ok((footer, damage)) => {
+                        if let Some(error) = damage {
+                            found.problems.push(StoreProblem {
+                                text: format!(
+                                    "Questions about it fail, since a page of it is damaged: {error}. Remove it and \
+                                     store its recordings again."
+                                ),
+                                path: path.clone(),
+                            });
+                        }
                         if footer.schema > SCHEMA_VERSION {
                             found.problems.push(StoreProblem {
                                 path: path.clone(),
@@ -116,17 +127,19 @@ pub fn check(store: &Path, today: &str) -> Result<StoreCheck, StoreError> {
     Ok(found)
 }
 
-/// Reads what a file says of itself, and of which machines its recordings are.
+/// Reads what a file says of itself, and of which machines its recordings are. Returns too what is damaged behind a
+/// footer that is whole.
 fn looked_at(
     path: &Path,
     table: StoreTable,
     names: &mut HostNames,
-) -> Result<StoreFooter, StoreError> {
+) -> Result<(StoreFooter, Option<StoreError>), StoreError> {
     let file = File::open(path).map_err(StoreError::file(path))?;
     let reader = SerializedFileReader::new(file).map_err(StoreError::parquet(path))?;
     let footer = StoreFooter::of(&reader).map_err(StoreError::parquet(path))?;
-    if table == StoreTable::Runs {
+    let damage = read_all(&reader).err().map(StoreError::parquet(path));
+    if table == StoreTable::Runs && damage.is_none() {
         names.add(&reader).map_err(StoreError::parquet(path))?;
     }
-    Ok(footer)
+    Ok((footer, damage))
 }

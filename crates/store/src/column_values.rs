@@ -54,3 +54,37 @@ pub(crate) fn text_column(
     }
     Ok(Some(texts))
 }
+
+/// Reads all that a file has, a column of a group of rows at a time, and forgets it.
+///
+/// # Errors
+///
+/// A page is damaged.
+pub(crate) fn read_all(reader: &SerializedFileReader<File>) -> Result<(), ParquetError> {
+    for number in 0..reader.num_row_groups() {
+        let group = reader.get_row_group(number)?;
+        let rows = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
+        for at in 0..group.num_columns() {
+            let mut levels: Vec<i16> = Vec::new();
+            match group.get_column_reader(at)? {
+                ColumnReader::BoolColumnReader(mut column) => {
+                    values_of!(column, rows, levels);
+                }
+                ColumnReader::Int64ColumnReader(mut column) => {
+                    values_of!(column, rows, levels);
+                }
+                ColumnReader::DoubleColumnReader(mut column) => {
+                    values_of!(column, rows, levels);
+                }
+                ColumnReader::ByteArrayColumnReader(mut column) => {
+                    values_of!(column, rows, levels);
+                }
+                _ => {
+                    let other = "a column is of a type that no store has";
+                    return Err(ParquetError::General(other.to_owned()));
+                }
+            }
+        }
+    }
+    Ok(())
+}

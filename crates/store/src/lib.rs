@@ -25,6 +25,7 @@ mod host_names;
 mod lock;
 mod place;
 mod run_id;
+mod store_days;
 mod table_file;
 mod writer;
 
@@ -34,5 +35,6 @@ pub use error::StoreError;
 pub use footer::{SCHEMA_VERSION, StoreFooter};
 pub use place::{COMPACTED, StorePlace, day_of};
 pub use run_id::RunId;
+pub use store_days::StoreDays;
 pub use table_file::TableFile;
 pub use writer::RunWriter;

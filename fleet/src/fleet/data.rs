@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, Float64Array, StringArray};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::DataType;
@@ -10,7 +10,11 @@ use datafusion::prelude::SessionContext;
 
 use super::PeerGroups;
 use super::names::SharedNames;
+use crate::engine_error::with_advice;
 use crate::request::FleetQuestion;
+
+/// The tables that it is made of.
+pub(crate) const TABLES: [&str; 6] = ["runs", "facts", "findings", "vcpus", "paths", "tasks"];
 
 /// Instances that a path has at least before its 99th percentile is held against others'.
 const LEAST_INSTANCES: u64 = 20;
@@ -128,9 +132,11 @@ async fn each(
     sql: &str,
     mut row: impl FnMut(&AnswerRow<'_>),
 ) -> Result<()> {
-    let failed = |error: datafusion::error::DataFusionError| anyhow!("{}", error.strip_backtrace());
-    let frame = context.sql(sql).await.map_err(failed)?;
-    for batch in frame.collect().await.map_err(failed)? {
+    let frame = context
+        .sql(sql)
+        .await
+        .map_err(|error| with_advice(&error))?;
+    for batch in frame.collect().await.map_err(|error| with_advice(&error))? {
         let columns = batch.columns().iter().map(AnswerColumn::of);
         let columns: Vec<AnswerColumn> = columns.collect::<Result<_>>()?;
         for number in 0..batch.num_rows() {

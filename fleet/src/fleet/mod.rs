@@ -23,7 +23,7 @@ use serde::Serialize;
 use crate::output::StoreLosses;
 use crate::request::{AnswerFormat, FleetQuestion, Request};
 use crate::view::StoreView;
-use data::FleetData;
+pub(crate) use data::{FleetData, TABLES};
 
 /// What a fleet's recordings say together.
 #[derive(Debug, Serialize)]
@@ -79,7 +79,8 @@ pub(crate) async fn answer(
     losses: StoreLosses,
 ) -> Result<()> {
     let data = FleetData::read(context, question).await?;
-    if data.runs.is_empty() {
+    // Of a day without recordings nothing is known, which a screen without problems would not say.
+    if !data.runs.iter().any(|run| run.day == data.day) {
         bail!(
             "{}: no recording of {}; it has {}",
             request.store.display(),
@@ -108,6 +109,7 @@ pub(crate) async fn answer(
     if data.before.is_empty() {
         limits.push("The store has one day alone: there is nothing to hold it against.".to_owned());
     }
+    limits.extend(future(&question.future, &data.day));
     limits.extend(data.names.sentences.iter().cloned());
     let coverage = coverage(&data, question, groups.len(), tested);
     let problems = problems::of(&data);
@@ -141,6 +143,19 @@ pub(crate) async fn answer(
         )?;
     }
     Ok(())
+}
+
+/// Says which days no clock can have seen yet. They are asked only where somebody names them.
+fn future(days: &[String], day: &str) -> Option<String> {
+    let first = days.first()?;
+    let all = match days.len() {
+        1 => first.clone(),
+        number => format!("{number} days, the first {first}"),
+    };
+    Some(match days.iter().any(|one| one == day) {
+        true => format!("A clock was in the future there: {all}."),
+        false => format!("Left out, as a clock was in the future there: {all}."),
+    })
 }
 
 fn coverage(data: &FleetData, question: &FleetQuestion, groups: usize, tested: usize) -> Coverage {

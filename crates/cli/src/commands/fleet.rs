@@ -1,15 +1,13 @@
 //! `trapline fleet`: which of many hosts to look at.
 
 use std::path::PathBuf;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Result, bail};
 use clap::Args;
 use serde_json::json;
 
 use crate::commands::sql::engine::{EngineRequest, FleetEngine};
-use crate::commands::sql::is_store;
-use crate::commands::sql::questions::days as days_of;
+use crate::commands::sql::{days as days_of, is_store, today};
 use crate::options::Format;
 use crate::output;
 use crate::usage::Usage;
@@ -25,7 +23,7 @@ pub(crate) struct FleetArgs {
     #[arg(value_name = "DIR")]
     pub store: PathBuf,
 
-    /// The day in question, as 2026-11-23. Without it, the store's last.
+    /// The day in question, as 2026-11-23. Without it, the store's last until today.
     #[arg(long, value_name = "DAY")]
     pub day: Option<String>,
 
@@ -86,11 +84,7 @@ Examples:
 
 /// Says what is wrong with the store's files.
 fn check(args: &FleetArgs) -> Result<()> {
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    let today = words::utc_day(u64::try_from(now.as_nanos()).unwrap_or(u64::MAX));
-    let found = store::check(&args.store, &today)?;
+    let found = store::check(&args.store, &today())?;
     let mut text = String::new();
     for one in &found.problems {
         text.push_str(&format!("{}: {}\n", one.path.display(), one.text));
@@ -116,7 +110,7 @@ fn check(args: &FleetArgs) -> Result<()> {
 
 /// Makes few files of many.
 fn compact(args: &FleetArgs) -> Result<()> {
-    if let (Some(keep), Some(last)) = (args.keep_detail, days_of(&args.store)?.last()) {
+    if let (Some(keep), Some(last)) = (args.keep_detail, days_of(&args.store)?.asked().last()) {
         let first = days_before(words::parse_utc_day(last).unwrap_or(0), keep);
         let forgotten = store::forget_detail(&args.store, &first)?;
         if forgotten > 0 {
@@ -162,7 +156,7 @@ pub(crate) fn run(args: &FleetArgs) -> Result<()> {
     let day = match &args.day {
         Some(day) if words::parse_utc_day(day).is_none() => return Err(no_day(day)),
         Some(day) => Some(day.clone()),
-        None => all.last().cloned(),
+        None => all.asked().last().cloned(),
     };
     let since = match (&args.since, day.as_deref().and_then(words::parse_utc_day)) {
         (Some(since), Some(seconds)) => match days(since) {
@@ -175,7 +169,7 @@ pub(crate) fn run(args: &FleetArgs) -> Result<()> {
     FleetEngine::find(&[&args.store])?.ask(&EngineRequest {
         store: &args.store,
         inputs: vec![args.store.display().to_string()],
-        question: json!({ "fleet": { "day": day, "since": since, "peers": args.peers } }),
+        question: json!({ "fleet": { "day": day, "since": since, "peers": args.peers, "future": all.future() } }),
         format: args.format,
         page: args.output.as_deref(),
         limit: usize::MAX,

@@ -7,13 +7,14 @@ use std::fs;
 use std::io::Write;
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
 pub(crate) mod agents;
 pub(crate) mod browser;
 pub(crate) mod page;
+pub(crate) mod stores;
 
 pub(crate) use fixtures::expected;
 pub(crate) use fixtures::json::{list, number, text};
@@ -60,6 +61,15 @@ pub(crate) struct Run {
 }
 
 impl Run {
+    /// Returns what a program did.
+    pub(crate) fn of(output: Output) -> Run {
+        Run {
+            status: output.status.code().unwrap_or(-1),
+            stdout: output.stdout,
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+
     /// Returns standard output as text.
     pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.stdout).into_owned()
@@ -95,11 +105,7 @@ pub(crate) fn trapline() -> Command {
 /// Runs the program.
 pub(crate) fn run<I: AsRef<std::ffi::OsStr>>(args: impl IntoIterator<Item = I>) -> Run {
     let output = trapline().args(args).output().expect("the program starts");
-    Run {
-        status: output.status.code().unwrap_or(-1),
-        stdout: output.stdout,
-        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-    }
+    Run::of(output)
 }
 
 /// Runs the program with bytes on its standard input.
@@ -122,11 +128,7 @@ pub(crate) fn run_with<I: AsRef<std::ffi::OsStr>>(
         });
         child.wait_with_output().expect("it ends")
     });
-    Run {
-        status: output.status.code().unwrap_or(-1),
-        stdout: output.stdout,
-        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-    }
+    Run::of(output)
 }
 
 /// Runs the program on a file and returns its JSON, times under the name that they have in nanoseconds, whatever they

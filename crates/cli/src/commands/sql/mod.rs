@@ -8,13 +8,16 @@ pub(crate) mod questions;
 pub(crate) mod tables;
 
 use std::fs;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use render::store::StoreTable;
 use serde_json::json;
+use store::StoreDays;
 
 use crate::options::Format;
 use crate::output;
@@ -149,10 +152,48 @@ fn question(args: &SqlArgs, asked: Option<&String>, store: Option<&Path>) -> Res
         return fs::read_to_string(path).with_context(|| path.display().to_string());
     }
     if let Some(number) = args.question {
-        let days = store.map(questions::days).transpose()?;
-        return questions::text(number, args, days.as_deref());
+        let days = store.map(days).transpose()?;
+        if let Some(days) = days.as_ref().filter(|_| args.day.is_none()) {
+            note_future(days);
+        }
+        return questions::text(number, args, days.as_ref().map(StoreDays::asked));
     }
     Ok(asked.cloned().unwrap_or_default())
+}
+
+/// Returns the days of a store.
+///
+/// # Errors
+/// It cannot be read.
+pub(crate) fn days(store: &Path) -> Result<StoreDays> {
+    Ok(StoreDays::of(store, &today())?)
+}
+
+/// Returns the day it is, in UTC.
+pub(crate) fn today() -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    store::day_of(u64::try_from(now.unwrap_or_default().as_nanos()).unwrap_or(u64::MAX))
+}
+
+/// Says beside an answer which days a question is not about.
+fn note_future(days: &StoreDays) {
+    if let Some(first) = days
+        .future()
+        .first()
+        .filter(|_| days.asked() != days.future())
+    {
+        let _ = writeln!(
+            io::stderr(),
+            "note: {} in the future, the first {first}: a clock was wrong; the question is not about {}, unless --day \
+             says so",
+            words::plural(days.future().len() as u64, "day"),
+            if days.future().len() == 1 {
+                "it"
+            } else {
+                "them"
+            },
+        );
+    }
 }
 
 /// Returns whether this is a folder that stores write.

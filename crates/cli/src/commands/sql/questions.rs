@@ -1,9 +1,6 @@
 //! The questions that come along.
 
-use std::fs;
-use std::path::Path;
-
-use anyhow::{Context, Result};
+use anyhow::Result;
 
 use super::SqlArgs;
 use crate::usage::Usage;
@@ -63,24 +60,6 @@ pub(super) fn text(number: usize, args: &SqlArgs, days: Option<&[String]>) -> Re
     let before = args.before.clone().or(earlier).unwrap_or_default();
     let sql = question.sql.replace(":day", &format!("'{day}'"));
     Ok(sql.replace(":before", &format!("'{before}'")))
-}
-
-/// Returns the days of a store, earliest first.
-///
-/// # Errors
-/// It cannot be read.
-pub(crate) fn days(store: &Path) -> Result<Vec<String>> {
-    let runs = store.join(render::store::StoreTable::Runs.name());
-    let entries = fs::read_dir(&runs).with_context(|| runs.display().to_string())?;
-    let names = entries
-        .flatten()
-        .filter_map(|entry| entry.file_name().into_string().ok());
-    let mut days: Vec<String> = names
-        .filter_map(|name| name.strip_prefix("day=").map(str::to_owned))
-        .filter(|day| words::parse_utc_day(day).is_some())
-        .collect();
-    days.sort();
-    Ok(days)
 }
 
 #[cfg(test)]

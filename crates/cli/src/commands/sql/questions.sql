@@ -1,10 +1,10 @@
--- The twelve questions of somebody who has many hosts ('trapline sql --question N DIR'). One text for DataFusion, DuckDB,
--- Spark and ClickHouse (with join_use_nulls = 1, cast_keep_nullable = 1, and days made texts by toString). :day is the day
--- in question, :before the one that it is held against: by default the last two days of the store; '' in a store of one
--- day. What keeps the text portable: CAST(x AS DOUBLE) before every division (DataFusion divides integers as integers);
--- sums over a fleet in DOUBLE (DataFusion's sums of integers wrap around silently); every column that leaves a WITH gets
--- its name by AS (ClickHouse); days as text; ORDER BY with LIMIT over what is never null alone (engines put nulls at
--- either end); no function that one engine alone has.
+-- The twelve questions of somebody who has many hosts ('trapline sql --question N DIR'). One text for DataFusion,
+-- DuckDB, Spark and ClickHouse (with join_use_nulls = 1, cast_keep_nullable = 1, and days made texts by toString).
+-- :day is the day in question, :before the one that it is held against: by default the last two days of the store;
+-- '' in a store of one day. What keeps the text portable: CAST(x AS DOUBLE) before every division (DataFusion
+-- divides integers as integers); sums over a fleet in DOUBLE (64 bits are not enough, and DataFusion's own sums wrap
+-- around silently); every column that leaves a WITH gets its name by AS (ClickHouse); days as text; ORDER BY with
+-- LIMIT over what is never null alone (engines put nulls at either end); no function that one engine alone has.
 
 -- Q1 Which hosts have which problem, and what does it cost?
 SELECT f.id, f.host, r.role, r.kernel, f.title, f.severity, f.cost_share, f.cost_ns
