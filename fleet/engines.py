@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Asks the questions that trapline brings along on other engines, and compares the answers.
+"""Asks other engines the questions that trapline brings along, and what its screen is made of; compares the answers.
 
     fleet/engines.py --trapline PROGRAM --store DIR duckdb clickhouse spark
 
@@ -15,17 +15,31 @@ import os
 import subprocess
 import sys
 
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "spark"))
+
+import screen_sql  # noqa: E402
+
 QUESTIONS = range(1, 13)
 
 
-def ours(program, store, number):
-    """The SQL of a question, and our answer: names of columns and rows."""
-    ask = [program, "sql", "--question", str(number)]
-    sql = subprocess.run([*ask, "--show", store], check=True, stdout=subprocess.PIPE, text=True).stdout
-    done = subprocess.run([*ask, "--json", store], check=True, stdout=subprocess.PIPE, text=True)
+def asked(program, store):
+    """What is asked: names and SQL."""
+    for number in QUESTIONS:
+        show = [program, "sql", "--question", str(number), "--show", store]
+        sql = subprocess.run(show, check=True, stdout=subprocess.PIPE, text=True).stdout
+        yield f"question {number}", sql.rstrip().rstrip(";")
+    names = (name.removeprefix("day=") for name in os.listdir(os.path.join(store, "runs")))
+    for table, sql in screen_sql.statements(sorted(filter(screen_sql.is_day, names))).items():
+        yield f"the screen's {table}", sql
+
+
+def ours(program, store, sql):
+    """Our rows."""
+    done = subprocess.run([program, "sql", sql, "--json", store], check=True, stdout=subprocess.PIPE, text=True)
     answer = json.loads(done.stdout)
     names = [column["name"] for column in answer["columns"]]
-    return sql.rstrip().rstrip(";"), [tuple(row[name] for name in names) for row in answer["rows"]]
+    return [tuple(row[name] for name in names) for row in answer["rows"]]
 
 
 def tables(store):
@@ -84,8 +98,9 @@ class Spark:
         self.session = builder.master(os.environ.get("MASTER", "local[2]")).getOrCreate()
         self.session.sparkContext.setLogLevel("ERROR")
         for table in tables(store):
-            read = self.session.read.option("mergeSchema", "true").parquet(os.path.join(store, table))
-            read.createOrReplaceTempView(table)
+            # What writers have begun has no such name.
+            read = self.session.read.option("mergeSchema", "true").option("pathGlobFilter", "*.parquet")
+            read.parquet(os.path.join(store, table)).createOrReplaceTempView(table)
 
     def rows(self, sql):
         return [tuple(row) for row in self.session.sql(sql).collect()]
@@ -123,20 +138,21 @@ def main():
     parser.add_argument("engines", nargs="+", choices=sorted(ENGINES))
     args = parser.parse_args()
     failed = 0
-    asked = [(number, *ours(args.trapline, args.store, number)) for number in QUESTIONS]
+    questions = asked(args.trapline, args.store)
+    questions = [(what, sql, ours(args.trapline, args.store, sql)) for what, sql in questions]
     for name in args.engines:
         engine = ENGINES[name](args.store)
-        for number, sql, expected in asked:
+        for what, sql, expected in questions:
             rows = sorted((tuple(map(plain, row)) for row in engine.rows(sql)), key=order)
             mine = sorted((tuple(map(plain, row)) for row in expected), key=order)
             alike = len(rows) == len(mine) and all(
                 len(row) == len(own) and all(map(same, row, own)) for row, own in zip(rows, mine))
             if not alike:
                 failed += 1
-                print(f"{name}: question {number}: {len(rows)} rows, ours {len(mine)}", file=sys.stderr)
+                print(f"{name}: {what}: {len(rows)} rows, ours {len(mine)}", file=sys.stderr)
                 for row, own in [pair for pair in zip(rows, mine) if pair[0] != pair[1]][:3]:
                     print(f"  {row}\n  {own}", file=sys.stderr)
-    total = len(asked) * len(args.engines)
+    total = len(questions) * len(args.engines)
     print(f"{total - failed} passed, {failed} failed")
     sys.exit(1 if failed else 0)
 

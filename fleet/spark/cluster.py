@@ -10,7 +10,7 @@ from pathlib import Path
 import pyspark
 
 HOME = Path(pyspark.__file__).parent
-INGEST = Path(__file__).resolve().parent / "ingest.py"
+HERE = Path(__file__).resolve().parent
 PORT = 17077
 
 
@@ -53,11 +53,11 @@ class Cluster:
         for part in [*self.workers, self.head]:
             kill(part)
 
-    def ingest(self, *words):
-        """Starts ingest.py on the cluster."""
+    def submit(self, job, *words):
+        """Starts a job of this folder on the cluster."""
         submit = [str(HOME / "bin" / "spark-submit"), "--master", self.master, "--conf", "spark.ui.enabled=false",
                   "--conf", f"spark.executor.memory={self.executor_memory}", "--conf", "spark.driver.host=127.0.0.1",
-                  str(INGEST), *map(str, words)]
+                  str(HERE / job), *map(str, words)]
         return subprocess.Popen(submit, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 

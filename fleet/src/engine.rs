@@ -72,7 +72,7 @@ pub(crate) async fn answer(request: &Request) -> Result<()> {
 /// Returns the names of tables that are asked: others are not looked at.
 fn asked(question: &Question) -> Vec<String> {
     match question {
-        Question::Fleet(_) => fleet::TABLES.map(str::to_owned).to_vec(),
+        Question::Fleet(_) => fleet::tables().map(str::to_owned).collect(),
         Question::Sql(sql) => {
             let statements = DFParser::parse_sql(sql).into_iter().flatten();
             let tables = statements.flat_map(|statement| {

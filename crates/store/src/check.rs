@@ -11,7 +11,7 @@ use crate::column_values::read_all;
 use crate::host_names::HostNames;
 use crate::place::{COMPACTED, day_files, days};
 use crate::store_days::is_future;
-use crate::{SCHEMA_VERSION, StoreError, StoreFooter};
+use crate::{SCHEMA_VERSION, StoreError, StoreFooter, refuse_screen};
 
 /// What is wrong with a file or a folder.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,6 +42,7 @@ pub struct StoreCheck {
 ///
 /// Its folders cannot be read.
 pub fn check(store: &Path, today: &str) -> Result<StoreCheck, StoreError> {
+    refuse_screen(store)?;
     let mut found = StoreCheck::default();
     let mut masks: BTreeMap<Option<String>, PathBuf> = BTreeMap::new();
     let mut names = HostNames::default();

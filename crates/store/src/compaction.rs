@@ -18,7 +18,7 @@ use crate::column_values::{text_column, values_of};
 use crate::lock::StoreLock;
 use crate::place::{COMPACTED, day_files, days};
 use crate::table_file::{ColumnBuffer, TableFile};
-use crate::{RunId, StoreError, StoreFooter};
+use crate::{RunId, StoreError, StoreFooter, refuse_screen};
 
 /// What became of a day.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,6 +38,7 @@ pub struct CompactedDay {
 ///
 /// A file cannot be read or written; days that were done stay done.
 pub fn compact(store: &Path, version: &str) -> Result<Vec<CompactedDay>, StoreError> {
+    refuse_screen(store)?;
     let _alone = StoreLock::alone(store)?;
     let mut done = Vec::new();
     for day in days(store, StoreTable::Runs)? {
@@ -93,6 +94,7 @@ pub(crate) fn compacted_file(
 ///
 /// They cannot be removed.
 pub fn forget_detail(store: &Path, before: &str) -> Result<usize, StoreError> {
+    refuse_screen(store)?;
     let _alone = StoreLock::alone(store)?;
     let mut forgotten: Vec<String> = Vec::new();
     for table in StoreTable::ALL

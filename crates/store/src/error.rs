@@ -58,6 +58,16 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
+    /// The folder is no store: a job made it of one, for the screen.
+    #[error(
+        "{}: the folder has what the screen of 'trapline fleet' is made of, and nothing else; name the store that it \
+         was made of",
+        .path.display()
+    )]
+    Screen {
+        /// The folder.
+        path: PathBuf,
+    },
     /// A day is none.
     #[error("{day} is no day: write it as 2026-11-23")]
     NoDay {

@@ -10,7 +10,7 @@ use rustix::fs::{FlockOperation, flock};
 
 use crate::compaction::compacted_file;
 use crate::lock::StoreLock;
-use crate::{RunId, SCHEMA_VERSION, StoreError, StoreFooter, StorePlace, TableFile};
+use crate::{RunId, SCHEMA_VERSION, StoreError, StoreFooter, StorePlace, TableFile, refuse_screen};
 
 /// Rows of a table that are held before they are written: the tables of single things are written side by side.
 const GROUP_ROWS: usize = 1 << 14;
@@ -45,7 +45,8 @@ impl<'m> RunWriter<'m> {
     ///
     /// # Errors
     ///
-    /// The folder cannot be made, or what is in it was written with another key or by a newer program.
+    /// The folder cannot be made, is none of a store, or what is in it was written with another key or by a newer
+    /// program.
     pub fn begin(
         store: &Path,
         place: StorePlace,
@@ -53,6 +54,7 @@ impl<'m> RunWriter<'m> {
         version: &str,
         mask: Option<&'m NameMask>,
     ) -> Result<RunWriter<'m>, StoreError> {
+        refuse_screen(store)?;
         fs::create_dir_all(store).map_err(StoreError::file(store))?;
         let footer = StoreFooter::new(StoreTable::Runs.name(), version, mask);
         agree(store, &footer)?;

@@ -10,14 +10,12 @@ use datafusion::prelude::SessionContext;
 
 use super::PeerGroups;
 use super::names::SharedNames;
+use super::screen_sql::statement;
 use crate::engine_error::with_advice;
 use crate::request::FleetQuestion;
 
-/// The tables that it is made of.
-pub(crate) const TABLES: [&str; 6] = ["runs", "facts", "findings", "vcpus", "paths", "tasks"];
-
-/// Instances that a path has at least before its 99th percentile is held against others'.
-const LEAST_INSTANCES: u64 = 20;
+/// The column of `runs` behind which stands what hosts may have in common.
+const LAST_OF_RUN: &str = "truncated";
 /// What is added to every time before its share is taken, in nanoseconds: what is near nothing is alike.
 const NOTHING_NS: f64 = 1e6;
 
@@ -97,6 +95,7 @@ impl AnswerColumn {
 
 /// A row of an answer, as texts and numbers.
 struct AnswerRow<'c> {
+    names: &'c [String],
     columns: &'c [AnswerColumn],
     row: usize,
 }
@@ -136,22 +135,20 @@ async fn each(
         .sql(sql)
         .await
         .map_err(|error| with_advice(&error))?;
+    let fields = frame.schema().fields().iter();
+    let names: Vec<String> = fields.map(|field| field.name().clone()).collect();
     for batch in frame.collect().await.map_err(|error| with_advice(&error))? {
         let columns = batch.columns().iter().map(AnswerColumn::of);
         let columns: Vec<AnswerColumn> = columns.collect::<Result<_>>()?;
         for number in 0..batch.num_rows() {
             row(&AnswerRow {
+                names: &names,
                 columns: &columns,
                 row: number,
             });
         }
     }
     Ok(())
-}
-
-/// Returns a text as SQL writes it.
-fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "''"))
 }
 
 impl FleetData {
@@ -179,8 +176,7 @@ impl FleetData {
         let since = question.since.clone().unwrap_or_default();
         let before = all_days.iter().filter(|one| **one < day && **one >= since);
         let before: Vec<String> = before.cloned().collect();
-        let days: Vec<String> = before.iter().chain([&day]).map(|day| quoted(day)).collect();
-        let within = format!("day IN ({})", days.join(", "));
+        let days: Vec<String> = before.iter().chain([&day]).cloned().collect();
         let mut data = FleetData {
             day,
             before,
@@ -191,33 +187,20 @@ impl FleetData {
             waits: BTreeMap::new(),
             names: SharedNames::default(),
         };
-        data.read_runs(context, &within).await?;
+        data.read_runs(context, &days).await?;
         data.names = SharedNames::separate(&mut data.runs);
-        data.read_findings(context, &within).await?;
-        data.read_metrics(context, &within).await?;
+        data.read_findings(context, &days).await?;
+        data.read_metrics(context, &days).await?;
         data.read_waits(context).await?;
         Ok(data)
     }
 
-    async fn read_runs(&mut self, context: &SessionContext, within: &str) -> Result<()> {
-        const FACTS: [&str; 7] = [
-            "role",
-            "kernel",
-            "arch",
-            "cpu_model",
-            "cpus",
-            "recorder",
-            "clock",
-        ];
-        let sql = format!(
-            "SELECT host, run, day, input, can_tell, lost_events, truncated, {} FROM runs \
-             WHERE {within} ORDER BY day, host, run",
-            FACTS.join(", ")
-        );
+    async fn read_runs(&mut self, context: &SessionContext, days: &[String]) -> Result<()> {
         let runs = &mut self.runs;
-        each(context, &sql, |row| {
-            let facts = FACTS.iter().zip(7..);
-            let facts = facts.map(|(name, at)| ((*name).to_owned(), row.text(at)));
+        each(context, &statement("runs", days), |row| {
+            let facts = row.names.iter().enumerate();
+            let facts = facts.skip_while(|(_, name)| *name != LAST_OF_RUN).skip(1);
+            let facts = facts.map(|(at, name)| (name.clone(), row.text(at)));
             let can_tell = row.text(4);
             runs.push(FleetRun {
                 host: row.text(0),
@@ -232,15 +215,12 @@ impl FleetData {
         })
         .await?;
         // Settings of hosts, by the facts that were stored with their recordings.
-        let sql = format!(
-            "SELECT run, key, value FROM facts WHERE {within} AND value IS NOT NULL AND key LIKE 'host.%'"
-        );
         let mut facts: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
-        each(context, &sql, |row| {
+        each(context, &statement("facts", days), |row| {
             facts
-                .entry(row.text(0))
+                .entry(row.text(1))
                 .or_default()
-                .push((row.text(1), row.text(2)));
+                .push((row.text(3), row.text(4)));
         })
         .await?;
         for run in &mut self.runs {
@@ -249,13 +229,9 @@ impl FleetData {
         Ok(())
     }
 
-    async fn read_findings(&mut self, context: &SessionContext, within: &str) -> Result<()> {
-        let sql = format!(
-            "SELECT host, run, day, id, severity, cost_ns, cost_share FROM findings WHERE {within} \
-             ORDER BY day, host, run, id, cost_ns"
-        );
+    async fn read_findings(&mut self, context: &SessionContext, days: &[String]) -> Result<()> {
         let (findings, names) = (&mut self.findings, &self.names);
-        each(context, &sql, |row| {
+        each(context, &statement("findings", days), |row| {
             findings.push(FleetFinding {
                 host: names.host(row.text(0), &row.text(1)),
                 run: row.text(1),
@@ -269,7 +245,7 @@ impl FleetData {
         .await
     }
 
-    async fn read_metrics(&mut self, context: &SessionContext, within: &str) -> Result<()> {
+    async fn read_metrics(&mut self, context: &SessionContext, days: &[String]) -> Result<()> {
         // Recordings that lost events say too little of some times, and are not tested.
         let whole: BTreeSet<&str> = self
             .runs
@@ -288,12 +264,7 @@ impl FleetData {
                 values.entry(key).or_default().push(value.ln());
             }
         };
-        let sql = format!(
-            "SELECT host, run, day, sum(CAST(runnable_ns AS DOUBLE)), sum(CAST(user_ns AS DOUBLE)), \
-             sum(CAST(kernel_ns AS DOUBLE)), sum(CAST(poll_ns AS DOUBLE)), sum(CAST(exits AS DOUBLE)), \
-             sum(CAST(observed_ns AS DOUBLE)) FROM vcpus WHERE {within} GROUP BY host, run, day"
-        );
-        each(context, &sql, |row| {
+        each(context, &statement("vcpus", days), |row| {
             let Some(observed) = row.number(8).filter(|ns| *ns > 0.0) else {
                 return;
             };
@@ -316,10 +287,7 @@ impl FleetData {
             );
         })
         .await?;
-        let sql = format!(
-            "SELECT host, run, day, path, p99_ns FROM paths WHERE {within} AND count >= {LEAST_INSTANCES}"
-        );
-        each(context, &sql, |row| {
+        each(context, &statement("paths", days), |row| {
             add(&format!("p99 of path {}", row.text(3)), row, row.number(4));
         })
         .await?;
@@ -335,18 +303,11 @@ impl FleetData {
     }
 
     async fn read_waits(&mut self, context: &SessionContext) -> Result<()> {
-        let sql = format!(
-            "SELECT run, longest_wait_at_ns, longest_wait_ns FROM tasks WHERE day = {} AND longest_wait_ns > 0",
-            quoted(&self.day)
-        );
+        let day = std::slice::from_ref(&self.day);
         let waits = &mut self.waits;
-        each(context, &sql, |row| {
-            if let (Some(at_ns), Some(wait_ns)) = (row.number(1), row.number(2)) {
-                let one = LongestWait { at_ns, wait_ns };
-                let longest = waits.entry(row.text(0)).or_insert(one);
-                if wait_ns > longest.wait_ns {
-                    *longest = one;
-                }
+        each(context, &statement("tasks", day), |row| {
+            if let (Some(at_ns), Some(wait_ns)) = (row.number(3), row.number(4)) {
+                waits.insert(row.text(1), LongestWait { at_ns, wait_ns });
             }
         })
         .await

@@ -11,6 +11,7 @@ mod problems;
 #[cfg(test)]
 mod real_fleets;
 mod screen;
+mod screen_sql;
 mod to_open;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,7 +24,8 @@ use serde::Serialize;
 use crate::output::StoreLosses;
 use crate::request::{AnswerFormat, FleetQuestion, Request};
 use crate::view::StoreView;
-pub(crate) use data::{FleetData, TABLES};
+pub(crate) use data::FleetData;
+pub(crate) use screen_sql::tables;
 
 /// What a fleet's recordings say together.
 #[derive(Debug, Serialize)]

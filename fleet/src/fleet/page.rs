@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use super::FleetAnswer;
+use super::screen_sql::statement;
 use crate::view::StoreView;
 
 const STYLE: &str = "\
@@ -126,6 +127,13 @@ fn chance(value: f64) -> PageCell {
 pub(super) fn write(out: &mut dyn Write, answer: &FleetAnswer, view: &StoreView) -> io::Result<()> {
     let coverage = &answer.coverage;
     let day = coverage.day.replace('\'', "''");
+    let days: Vec<String> = coverage
+        .before
+        .iter()
+        .chain([&coverage.day])
+        .cloned()
+        .collect();
+    let sql = |table: &str| statement(table, &days);
     writeln!(
         out,
         "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content=\"width=device-width\">\
@@ -162,9 +170,7 @@ pub(super) fn write(out: &mut dyn Write, answer: &FleetAnswer, view: &StoreView)
     section(
         out,
         "Open first",
-        &format!(
-            "SELECT run, longest_wait_at_ns, longest_wait_ns FROM tasks WHERE day = '{day}' ORDER BY 3 DESC"
-        ),
+        &statement("tasks", std::slice::from_ref(&coverage.day)),
         &["host", "why", "command"],
         &open.collect::<Vec<_>>(),
     )?;
@@ -193,8 +199,9 @@ pub(super) fn write(out: &mut dyn Write, answer: &FleetAnswer, view: &StoreView)
         out,
         "Problems",
         &format!(
-            "SELECT f.id, f.host, f.severity, f.cost_ns, f.cost_share FROM findings f WHERE f.day = '{day}'\n\
-             -- could tell: SELECT host FROM runs WHERE day = '{day}' AND ',' || can_tell || ',' LIKE '%,ID,%'"
+            "{};\n\
+             -- could tell: SELECT host FROM runs WHERE day = '{day}' AND ',' || can_tell || ',' LIKE '%,ID,%'",
+            sql("findings")
         ),
         &[
             "severity",
@@ -210,12 +217,7 @@ pub(super) fn write(out: &mut dyn Write, answer: &FleetAnswer, view: &StoreView)
         ],
         &problems.collect::<Vec<_>>(),
     )?;
-    let metrics = format!(
-        "SELECT host, run, sum(CAST(runnable_ns AS DOUBLE)), sum(CAST(user_ns AS DOUBLE)),\n\
-         sum(CAST(kernel_ns AS DOUBLE)), sum(CAST(poll_ns AS DOUBLE)), sum(CAST(exits AS DOUBLE)),\n\
-         sum(CAST(observed_ns AS DOUBLE)) FROM vcpus WHERE day = '{day}' GROUP BY host, run;\n\
-         SELECT host, run, path, p99_ns FROM paths WHERE day = '{day}' AND count >= 20"
-    );
+    let metrics = format!("{};\n{}", sql("vcpus"), sql("paths"));
     let news = answer.news.iter().map(|one| {
         vec![
             (&one.host).into(),
@@ -292,9 +294,7 @@ pub(super) fn write(out: &mut dyn Write, answer: &FleetAnswer, view: &StoreView)
     section(
         out,
         "What hosts with a problem share",
-        &format!(
-            "SELECT host, role, kernel, arch, cpu_model, cpus, recorder, clock FROM runs WHERE day = '{day}'"
-        ),
+        &format!("{};\n{}", sql("runs"), sql("facts")),
         &[
             "cause",
             "fact",

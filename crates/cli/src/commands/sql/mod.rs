@@ -109,6 +109,9 @@ pub(crate) fn run(args: &SqlArgs) -> Result<()> {
         ));
     }
     let inputs: Vec<&Path> = inputs.iter().map(Path::new).collect();
+    for input in &inputs {
+        store::refuse_screen(input)?;
+    }
     if args.show {
         let store = inputs.first().filter(|input| is_store(input)).copied();
         return output::print(&(question(args, asked, store)? + ";\n"));
