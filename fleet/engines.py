@@ -94,7 +94,7 @@ class Spark:
         builder = SparkSession.builder.appName("trapline questions").config("spark.sql.shuffle.partitions", 4)
         # Days are texts.
         builder = builder.config("spark.sql.sources.partitionColumnTypeInference.enabled", "false")
-        builder = builder.config("spark.ui.enabled", "false")
+        builder = builder.config("spark.ui.enabled", "false").config("spark.ui.showConsoleProgress", "false")
         self.session = builder.master(os.environ.get("MASTER", "local[2]")).getOrCreate()
         self.session.sparkContext.setLogLevel("ERROR")
         for table in tables(store):

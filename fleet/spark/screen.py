@@ -78,6 +78,8 @@ def main():
     # Days are texts.
     builder = SparkSession.builder.appName("trapline screen")
     builder = builder.config("spark.sql.sources.partitionColumnTypeInference.enabled", "false")
+    # It would stand on the line of what is said.
+    builder = builder.config("spark.ui.showConsoleProgress", "false")
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     store, output = Folder(spark, args.store), Folder(spark, args.output)

@@ -44,7 +44,7 @@ mod tests {
         assert_eq!(tables().count(), 6);
         for name in tables() {
             let sql = statement(name, &days);
-            assert!(sql.starts_with("SELECT host, run, day, "), "{sql}");
+            assert!(sql.starts_with("SELECT host, run, day,"), "{sql}");
             assert!(sql.contains(&format!("FROM {name}")), "{sql}");
             assert!(
                 sql.contains("day IN ('2026-01-05', 'it''s')"),
