@@ -13,12 +13,15 @@ earlier run wrote is replaced, any other is left alone. Ends with status 1 where
 import argparse
 import functools
 import json
+import re
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import screen_sql  # noqa: E402
+from py4j.protocol import Py4JJavaError  # noqa: E402
+from pyspark.errors import PySparkException  # noqa: E402
 from pyspark.sql import DataFrame, SparkSession  # noqa: E402
 from pyspark.sql.functions import col  # noqa: E402
 
@@ -124,4 +127,11 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except (Py4JJavaError, PySparkException) as error:
+        # Which file it is stands among some hundred lines of Java's.
+        broken = re.search(r"\w+/day=[^\s:]*\.parquet", str(error))
+        if not broken:
+            raise
+        sys.exit(f"{broken[0]}: it cannot be read; remove it, or store its recording again")
