@@ -1,12 +1,14 @@
 //! What of a store the statistics look at: small tables, made by SQL.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use anyhow::Result;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, Float64Array, StringArray};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::prelude::SessionContext;
+use futures::StreamExt;
 
 use super::PeerGroups;
 use super::names::SharedNames;
@@ -26,11 +28,11 @@ pub(crate) struct FleetRun {
     pub(crate) run: String,
     pub(crate) day: String,
     pub(crate) input: String,
-    pub(crate) can_tell: BTreeSet<String>,
+    pub(crate) can_tell: Arc<BTreeSet<String>>,
     pub(crate) lost_events: f64,
     pub(crate) truncated: bool,
     /// What hosts may have in common, by name.
-    pub(crate) facts: BTreeMap<String, String>,
+    pub(crate) facts: Arc<BTreeMap<String, String>>,
 }
 
 impl FleetRun {
@@ -75,6 +77,21 @@ pub(crate) struct FleetData {
     pub(crate) waits: BTreeMap<String, LongestWait>,
     /// Names that several machines have.
     pub(crate) names: SharedNames,
+}
+
+/// What many recordings have alike, held once: hundreds of thousands of them are of some thousand hosts.
+#[derive(Debug)]
+struct CommonParts<T>(BTreeSet<Arc<T>>);
+
+impl<T: Ord> CommonParts<T> {
+    fn one(&mut self, part: T) -> Arc<T> {
+        if let Some(one) = self.0.get(&part) {
+            return Arc::clone(one);
+        }
+        let part = Arc::new(part);
+        self.0.insert(Arc::clone(&part));
+        part
+    }
 }
 
 /// A column of an answer: numbers of any kind are read as one, all else as texts.
@@ -137,7 +154,10 @@ async fn each(
         .map_err(|error| with_advice(&error))?;
     let fields = frame.schema().fields().iter();
     let names: Vec<String> = fields.map(|field| field.name().clone()).collect();
-    for batch in frame.collect().await.map_err(|error| with_advice(&error))? {
+    let stream = frame.execute_stream().await;
+    let mut stream = stream.map_err(|error| with_advice(&error))?;
+    while let Some(batch) = stream.next().await {
+        let batch = batch.map_err(|error| with_advice(&error))?;
         let columns = batch.columns().iter().map(AnswerColumn::of);
         let columns: Vec<AnswerColumn> = columns.collect::<Result<_>>()?;
         for number in 0..batch.num_rows() {
@@ -197,6 +217,8 @@ impl FleetData {
 
     async fn read_runs(&mut self, context: &SessionContext, days: &[String]) -> Result<()> {
         let runs = &mut self.runs;
+        let mut causes = CommonParts(BTreeSet::new());
+        let mut settings = CommonParts(BTreeSet::new());
         each(context, &statement("runs", days), |row| {
             let facts = row.names.iter().enumerate();
             let facts = facts.skip_while(|(_, name)| *name != LAST_OF_RUN).skip(1);
@@ -207,10 +229,10 @@ impl FleetData {
                 run: row.text(1),
                 day: row.text(2),
                 input: row.text(3),
-                can_tell: can_tell.split(',').map(str::to_owned).collect(),
+                can_tell: causes.one(can_tell.split(',').map(str::to_owned).collect()),
                 lost_events: row.number(5).unwrap_or(0.0),
                 truncated: row.text(6) == "true",
-                facts: facts.filter(|(_, value)| !value.is_empty()).collect(),
+                facts: settings.one(facts.filter(|(_, value)| !value.is_empty()).collect()),
             });
         })
         .await?;
@@ -224,7 +246,11 @@ impl FleetData {
         })
         .await?;
         for run in &mut self.runs {
-            run.facts.extend(facts.remove(&run.run).unwrap_or_default());
+            if let Some(more) = facts.remove(&run.run) {
+                let all = run.facts.iter();
+                let all = all.map(|(key, value)| (key.clone(), value.clone()));
+                run.facts = settings.one(all.chain(more).collect());
+            }
         }
         Ok(())
     }
@@ -254,14 +280,19 @@ impl FleetData {
             .map(|run| run.run.as_str())
             .collect();
         let names = &self.names;
-        let mut values: BTreeMap<(String, String, String), Vec<f64>> = BTreeMap::new();
+        let mut values: BTreeMap<String, BTreeMap<(String, String), Vec<f64>>> = BTreeMap::new();
         let mut add = |metric: &str, row: &AnswerRow<'_>, value: Option<f64>| {
             let run = row.text(1);
             if let Some(value) = value.filter(|value| *value > 0.0 && whole.contains(run.as_str()))
             {
                 let host = names.host(row.text(0), &run);
-                let key = (metric.to_owned(), host, row.text(2));
-                values.entry(key).or_default().push(value.ln());
+                if !values.contains_key(metric) {
+                    values.insert(metric.to_owned(), BTreeMap::new());
+                }
+                if let Some(values) = values.get_mut(metric) {
+                    let of_host = values.entry((host, row.text(2))).or_default();
+                    of_host.push(value.ln());
+                }
             }
         };
         each(context, &statement("vcpus", days), |row| {
@@ -291,13 +322,11 @@ impl FleetData {
             add(&format!("p99 of path {}", row.text(3)), row, row.number(4));
         })
         .await?;
-        for ((metric, host, day), values) in values {
-            if let Some(middle) = crate::statistics::median(&values) {
-                self.metrics
-                    .entry(metric)
-                    .or_default()
-                    .insert((host, day), middle);
-            }
+        for (metric, of_hosts) in values {
+            let middles = of_hosts.into_iter().filter_map(|(host_and_day, values)| {
+                Some((host_and_day, crate::statistics::median(&values)?))
+            });
+            self.metrics.insert(metric, middles.collect());
         }
         Ok(())
     }

@@ -99,6 +99,8 @@ fn digits(ids: &BTreeSet<&str>) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
 
     fn run(run: &str, host: &str, facts: &[(&str, &str)]) -> FleetRun {
@@ -108,12 +110,14 @@ mod tests {
             run: run.to_owned(),
             day: "2026-01-01".to_owned(),
             input: String::new(),
-            can_tell: BTreeSet::new(),
+            can_tell: Arc::default(),
             lost_events: 0.0,
             truncated: false,
-            facts: facts
-                .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
-                .collect(),
+            facts: Arc::new(
+                facts
+                    .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+                    .collect(),
+            ),
         }
     }
 
