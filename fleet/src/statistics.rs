@@ -36,17 +36,19 @@ pub(crate) fn median(values: &[f64]) -> Option<f64> {
 
 /// Returns the value below which this share of all lies, between neighbours in proportion.
 pub(crate) fn quantile(values: &[f64], share: f64) -> Option<f64> {
-    let mut sorted: Vec<f64> = values
+    let mut all: Vec<f64> = values
         .iter()
         .copied()
         .filter(|value| value.is_finite())
         .collect();
-    sorted.sort_by(f64::total_cmp);
-    let at = share * sorted.len().checked_sub(1)? as f64;
+    let at = share * all.len().checked_sub(1)? as f64;
     let (low, part) = (at.floor() as usize, at.fract());
-    let below = *sorted.get(low)?;
-    let above = sorted.get(low + 1).copied().unwrap_or(below);
-    Some(below + part * (above - below))
+    if low >= all.len() {
+        return None;
+    }
+    let (_, below, rest) = all.select_nth_unstable_by(low, f64::total_cmp);
+    let above = rest.iter().copied().min_by(f64::total_cmp);
+    Some(*below + part * (above.unwrap_or(*below) - *below))
 }
 
 /// Returns how far values lie from their middle, as a standard deviation would say of normal ones.
@@ -91,13 +93,16 @@ impl NullDistribution {
     pub(crate) fn of(scores: &[f64]) -> Option<NullDistribution> {
         let sizes: Vec<f64> = scores.iter().map(|score| score.abs()).collect();
         let middle = median(&sizes).filter(|middle| *middle > 0.0)?;
+        let mut seen = [0.0; QUANTILES.len()];
+        for (seen, share) in seen.iter_mut().zip(QUANTILES) {
+            *seen = quantile(&sizes, share)? / middle;
+        }
         let mut best: Option<(f64, f64)> = None;
         for freedom in FREEDOM {
             let student = StudentsT::new(0.0, 1.0, freedom).ok()?;
             let of = |share: f64| student.inverse_cdf(0.5 + share / 2.0);
             let mut distance = 0.0;
-            for share in QUANTILES {
-                let seen = quantile(&sizes, share)? / middle;
+            for (seen, share) in seen.iter().zip(QUANTILES) {
                 distance += (seen / (of(share) / of(0.5))).ln().powi(2);
             }
             if best.is_none_or(|(least, _)| distance < least) {
@@ -108,17 +113,20 @@ impl NullDistribution {
         Some(NullDistribution { freedom, middle })
     }
 
-    /// Returns how often a score of a group of so many hosts is this far from zero, or farther, where nothing is
-    /// wrong. The group's scale is an estimate itself, which makes the tails heavier than the bulk shows.
-    pub(crate) fn p_value(&self, score: f64, hosts: usize) -> f64 {
+    /// Returns how often a score of a group of so many hosts is as far from zero as each of these, or farther, where
+    /// nothing is wrong. The group's scale is an estimate itself, which makes the tails heavier than the bulk shows.
+    pub(crate) fn p_values<'s>(
+        &self,
+        hosts: usize,
+        scores: impl Iterator<Item = f64> + 's,
+    ) -> impl Iterator<Item = f64> + 's {
         let of_scale = MAD_EFFICIENCY * (hosts as f64 + SHRINK);
-        match StudentsT::new(0.0, 1.0, self.freedom.min(of_scale)) {
-            Ok(student) => {
-                let width = self.middle / student.inverse_cdf(0.75);
-                2.0 * student.sf(score.abs() / width)
-            }
-            Err(_) => 1.0,
-        }
+        let student = StudentsT::new(0.0, 1.0, self.freedom.min(of_scale)).ok();
+        let student = student.map(|one| (one, self.middle / one.inverse_cdf(0.75)));
+        scores.map(move |score| match student {
+            Some((student, width)) => 2.0 * student.sf(score.abs() / width),
+            None => 1.0,
+        })
     }
 }
 
@@ -244,14 +252,19 @@ pub(crate) fn outstanding(groups: &[Vec<TestedValue>], past: &[Vec<f64>]) -> Vec
     let Some(null) = NullDistribution::of(&scores) else {
         return Vec::new();
     };
-    for (one, score) in &mut tested {
-        let hosts = groups.get(one.group).map_or(0, Vec::len);
-        let of_group = own.get(one.group).copied().flatten();
-        let values = match of_group {
-            Some(_) => past.get(one.group).map_or(hosts, Vec::len),
+    for of_group in tested.chunk_by_mut(|(one, _), (other, _)| one.group == other.group) {
+        let hosts = of_group.len();
+        let group = of_group.first().map_or(0, |(one, _)| one.group);
+        let own = own.get(group).copied().flatten();
+        let values = match own {
+            Some(_) => past.get(group).map_or(hosts, Vec::len),
             None => hosts,
         };
-        one.p_value = of_group.unwrap_or(null).p_value(*score, values);
+        let scores: Vec<f64> = of_group.iter().map(|(_, score)| *score).collect();
+        let p_values = own.unwrap_or(null).p_values(values, scores.into_iter());
+        for ((one, _), p_value) in of_group.iter_mut().zip(p_values) {
+            one.p_value = p_value;
+        }
     }
     let p_values: Vec<f64> = tested.iter().map(|(one, _)| one.p_value).collect();
     let alarms = alarms(&p_values);

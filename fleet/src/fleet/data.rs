@@ -11,10 +11,12 @@ use datafusion::prelude::SessionContext;
 use futures::StreamExt;
 
 use super::PeerGroups;
+use super::day_values::DayValues;
 use super::names::SharedNames;
 use super::screen_sql::statement;
 use crate::engine_error::with_advice;
 use crate::request::FleetQuestion;
+use crate::statistics::median;
 
 /// The column of `runs` behind which stands what hosts may have in common.
 const LAST_OF_RUN: &str = "truncated";
@@ -73,7 +75,7 @@ pub(crate) struct FleetData {
     pub(crate) runs: Vec<FleetRun>,
     pub(crate) findings: Vec<FleetFinding>,
     /// By metric, host and day the logarithm of the middle of its recordings' values.
-    pub(crate) metrics: BTreeMap<String, BTreeMap<(String, String), f64>>,
+    pub(crate) metrics: BTreeMap<String, DayValues>,
     pub(crate) waits: BTreeMap<String, LongestWait>,
     /// Names that several machines have.
     pub(crate) names: SharedNames,
@@ -118,6 +120,14 @@ struct AnswerRow<'c> {
 }
 
 impl AnswerRow<'_> {
+    /// Returns a text as it is held; an empty one where there is none.
+    fn word(&self, at: usize) -> &str {
+        match self.columns.get(at) {
+            Some(AnswerColumn::Texts(texts)) if texts.is_valid(self.row) => texts.value(self.row),
+            _ => "",
+        }
+    }
+
     /// Returns a text; an empty one where there is none.
     fn text(&self, at: usize) -> String {
         match self.columns.get(at) {
@@ -169,6 +179,25 @@ async fn each(
         }
     }
     Ok(())
+}
+
+/// The number of a host, and that of a day.
+type HostAndDay = (u32, u32);
+
+/// Returns by recording which host's and which day's it is, by their numbers. Recordings that lost events say too
+/// little of some times: they are not tested.
+fn places<'r>(
+    runs: &'r [FleetRun],
+    hosts: &[&str],
+    days: &BTreeMap<&str, u32>,
+) -> BTreeMap<&'r str, HostAndDay> {
+    let whole = runs.iter().filter(|run| !run.is_lossy());
+    let places = whole.filter_map(|run| {
+        let host = hosts.binary_search(&run.host.as_str()).ok()?;
+        let day = days.get(run.day.as_str())?;
+        Some((run.run.as_str(), (u32::try_from(host).ok()?, *day)))
+    });
+    places.collect()
 }
 
 impl FleetData {
@@ -272,26 +301,19 @@ impl FleetData {
     }
 
     async fn read_metrics(&mut self, context: &SessionContext, days: &[String]) -> Result<()> {
-        // Recordings that lost events say too little of some times, and are not tested.
-        let whole: BTreeSet<&str> = self
-            .runs
-            .iter()
-            .filter(|run| !run.is_lossy())
-            .map(|run| run.run.as_str())
-            .collect();
-        let names = &self.names;
-        let mut values: BTreeMap<String, BTreeMap<(String, String), Vec<f64>>> = BTreeMap::new();
+        let numbers = days.iter().map(String::as_str).zip(0..).collect();
+        let hosts: BTreeSet<&str> = self.runs.iter().map(|run| run.host.as_str()).collect();
+        let hosts: Vec<&str> = hosts.into_iter().collect();
+        let places = places(&self.runs, &hosts, &numbers);
+        let mut values: BTreeMap<String, Vec<(HostAndDay, f64)>> = BTreeMap::new();
         let mut add = |metric: &str, row: &AnswerRow<'_>, value: Option<f64>| {
-            let run = row.text(1);
-            if let Some(value) = value.filter(|value| *value > 0.0 && whole.contains(run.as_str()))
-            {
-                let host = names.host(row.text(0), &run);
+            let place = places.get(row.word(1)).copied();
+            if let (Some(value), Some(place)) = (value.filter(|value| *value > 0.0), place) {
                 if !values.contains_key(metric) {
-                    values.insert(metric.to_owned(), BTreeMap::new());
+                    values.insert(metric.to_owned(), Vec::new());
                 }
                 if let Some(values) = values.get_mut(metric) {
-                    let of_host = values.entry((host, row.text(2))).or_default();
-                    of_host.push(value.ln());
+                    values.push((place, value.ln()));
                 }
             }
         };
@@ -322,11 +344,17 @@ impl FleetData {
             add(&format!("p99 of path {}", row.text(3)), row, row.number(4));
         })
         .await?;
-        for (metric, of_hosts) in values {
-            let middles = of_hosts.into_iter().filter_map(|(host_and_day, values)| {
-                Some((host_and_day, crate::statistics::median(&values)?))
-            });
-            self.metrics.insert(metric, middles.collect());
+        for (metric, mut values) in values {
+            values.sort_by_key(|(place, _)| *place);
+            let mut middles = DayValues::default();
+            for of_day in values.chunk_by(|(one, _), (other, _)| one == other) {
+                let logs: Vec<f64> = of_day.iter().map(|(_, log)| *log).collect();
+                let (host, day) = of_day[0].0;
+                if let (Some(middle), Some(host)) = (median(&logs), hosts.get(host as usize)) {
+                    middles.set(host, (day as usize, days.len()), middle);
+                }
+            }
+            self.metrics.insert(metric, middles);
         }
         Ok(())
     }

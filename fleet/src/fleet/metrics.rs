@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::PeerGroups;
 use super::data::FleetData;
+use super::day_values::DayValues;
 use crate::statistics::{
     FALSE_SHARE, LEAST_EFFECT, LEAST_PEERS, Outstanding, TestedValue, alarms, median, outstanding,
     sign_test, spread,
@@ -55,16 +56,11 @@ pub(crate) struct LastingOutlier {
     pub(crate) days: usize,
 }
 
-type DayValues = BTreeMap<(String, String), f64>;
-
 /// Returns how a host's value differs from its own middle of the days before, as a logarithm.
-fn change(data: &FleetData, values: &DayValues, host: &str) -> Option<f64> {
-    let now = values.get(&(host.to_owned(), data.day.clone()))?;
-    let before = data.before.iter();
-    let before: Vec<f64> = before
-        .filter_map(|day| values.get(&(host.to_owned(), day.clone())).copied())
-        .collect();
-    Some(now - median(&before)?)
+fn change(values: &DayValues, host: &str) -> Option<f64> {
+    let (before, now) = values.of(host);
+    let before: Vec<f64> = before.iter().copied().flatten().collect();
+    Some(now? - median(&before)?)
 }
 
 /// A change of a metric that is often nearly as far away, by this share of its logarithm, is none.
@@ -96,17 +92,13 @@ fn is_usual(past: &[(usize, f64)], found: &Outstanding) -> bool {
     far as f64 > FALSE_SHARE * of_peers().count() as f64
 }
 
-/// Returns what the same question would have found on each day before: by host, how far the value was from the middle of
-/// the host's other days, beyond what it was for its peers.
-fn past_changes(data: &FleetData, values: &DayValues, hosts: &[String]) -> Vec<(usize, f64)> {
-    let of_host = |host: &String| -> Vec<Option<f64>> {
-        let value = |day: &String| values.get(&(host.clone(), day.clone())).copied();
-        data.before.iter().map(value).collect()
-    };
-    let all: Vec<Vec<Option<f64>>> = hosts.iter().map(of_host).collect();
+/// Returns what the same question would have found on each of so many days before: by host, how far the value was from
+/// the middle of the host's other days, beyond what it was for its peers.
+fn past_changes(days: usize, values: &DayValues, hosts: &[String]) -> Vec<(usize, f64)> {
+    let all: Vec<&[Option<f64>]> = hosts.iter().map(|host| values.of(host).0).collect();
     let mut out = Vec::new();
     let mut others = Vec::new();
-    for day in 0..data.before.len() {
+    for day in 0..days {
         let begin = out.len();
         for (host, days) in all.iter().enumerate() {
             others.clear();
@@ -137,12 +129,12 @@ pub(crate) fn news(data: &FleetData, groups: &PeerGroups) -> Vec<ChangedHost> {
         for (peers, hosts) in groups {
             let changes = hosts.iter().enumerate();
             let changes = changes.filter_map(|(host, name)| {
-                let log = change(data, values, name)?;
+                let log = change(values, name)?;
                 Some(TestedValue { host, log })
             });
             tested.push(changes.collect());
             named.push((metric, peers, hosts));
-            past.push(past_changes(data, values, hosts));
+            past.push(past_changes(data.before.len(), values, hosts));
         }
     }
     let logs = |of_group: &Vec<(usize, f64)>| of_group.iter().map(|(_, log)| *log).collect();
@@ -174,7 +166,7 @@ pub(crate) fn shifts(data: &FleetData, groups: &PeerGroups) -> Vec<ShiftedGroup>
         for (peers, hosts) in groups {
             let changes: Vec<f64> = hosts
                 .iter()
-                .filter_map(|host| change(data, values, host))
+                .filter_map(|host| change(values, host))
                 .filter(|change| *change != 0.0)
                 .collect();
             if changes.len() < LEAST_PEERS {
@@ -214,18 +206,19 @@ struct DayDistance {
 /// Returns how far each host's values are from the middle of its peers', day by day: those of hosts of which there are
 /// days enough.
 fn distances<'h>(
-    days: &[&String],
+    days: usize,
     values: &DayValues,
     hosts: &'h [String],
 ) -> Vec<(&'h String, Vec<DayDistance>)> {
     let mut out: BTreeMap<&String, Vec<DayDistance>> = BTreeMap::new();
-    for day in days {
+    for day in 0..days {
+        let value = |host: &String| {
+            let (before, now) = values.of(host);
+            before.get(day).copied().unwrap_or(now)
+        };
         let of_day: Vec<(&String, f64)> = hosts
             .iter()
-            .filter_map(|host| {
-                let value = values.get(&(host.clone(), (*day).clone()))?;
-                Some((host, *value))
-            })
+            .filter_map(|host| Some((host, value(host)?)))
             .collect();
         let logs: Vec<f64> = of_day.iter().map(|(_, log)| *log).collect();
         let (Some(middle), Some(spread)) = (median(&logs), spread(&logs)) else {
@@ -257,11 +250,11 @@ pub(crate) fn outliers(
     data: &FleetData,
     groups: &PeerGroups,
 ) -> (Vec<LastingOutlier>, Vec<String>) {
-    let days: Vec<&String> = data.before.iter().chain([&data.day]).collect();
+    let days = data.before.len() + 1;
     let (mut named, mut tested, mut apart) = (Vec::new(), Vec::new(), Vec::new());
     for (metric, values) in &data.metrics {
         for (peers, hosts) in groups {
-            let of_hosts = distances(&days, values, hosts);
+            let of_hosts = distances(days, values, hosts);
             let far = of_hosts
                 .iter()
                 .filter(|(_, days)| days.iter().all(|day| day.is_far) && is_one_way(days, 0.0));

@@ -4,6 +4,7 @@
 //! `metrics.rs`), and the answer is one screen of forty lines, or a document (`screen.rs`).
 
 mod data;
+mod day_values;
 mod metrics;
 mod names;
 mod page;

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use super::PeerGroups;
 use super::data::FleetData;
+use super::day_values::DayValues;
 use super::metrics::{news, outliers, shifts};
 use super::names::SharedNames;
 use crate::made_numbers::MadeNumbers;
@@ -74,10 +75,10 @@ fn fleet(
     let days: Vec<String> = (1..=DAYS).map(|day| format!("2026-11-{day:02}")).collect();
     let windows = &runs[load];
     let numbers_of: Vec<u32> = windows["exits a second"].keys().copied().collect();
-    let mut metrics: BTreeMap<String, BTreeMap<(String, String), f64>> = BTreeMap::new();
+    let mut metrics: BTreeMap<String, DayValues> = BTreeMap::new();
     for (host, name) in names.iter().enumerate() {
         let own = numbers.normal(spread_of_load.unequal);
-        for (at, day) in days.iter().enumerate() {
+        for at in 0..days.len() {
             if numbers.uniform() < MISSED {
                 continue;
             }
@@ -99,7 +100,7 @@ fn fleet(
                     .filter(|one| one.host == host && one.metric == *metric && at >= one.from_day);
                 let planted = planted.map_or(0.0, |one| one.ratio.ln());
                 let of_metric = metrics.entry((*metric).to_owned()).or_default();
-                of_metric.insert((name.clone(), day.clone()), value + jitter + load + planted);
+                of_metric.set(name, (at, days.len()), value + jitter + load + planted);
             }
         }
     }
