@@ -147,6 +147,8 @@ pub(crate) fn context(request: &Request, files: usize) -> Result<SessionContext>
     // compacted has many and small files, of which reading all footers first costs more than it saves.
     config.options_mut().execution.collect_statistics = files <= MOST_FOOTERS;
     config.options_mut().execution.parquet.pushdown_filters = true;
+    // Who asks for the largest wants numbers. DuckDB and ClickHouse do so too.
+    config.options_mut().sql_parser.default_null_ordering = "nulls_last".to_owned();
     let runtime = RuntimeEnvBuilder::new()
         .with_memory_limit(request.memory, 1.0)
         .build_arc()?;

@@ -303,6 +303,27 @@ fn texts_and_days_are_what_functions_take() {
     failures.finish(9);
 }
 
+/// What is not known stands last, whichever way rows are ordered: who asks for the largest gets numbers.
+#[test]
+fn nulls_stand_last() {
+    let Some(engine) = engine() else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = folder.path().join("store");
+    fleet(&store, &["2026-11-23"]);
+    let path = store.to_str().expect("UTF-8");
+    let mut failures = Failures::default();
+    for order in ["", "DESC"] {
+        let sql = format!(
+            "SELECT CASE WHEN host < 'host-03' THEN host END AS x FROM runs ORDER BY x {order}"
+        );
+        let csv = asked(&engine, &["sql", &sql, "--csv", path]).text();
+        let known: Vec<bool> = csv.lines().skip(1).map(|line| !line.is_empty()).collect();
+        let expected: Vec<bool> = (0..12).map(|row| row < 3).collect();
+        failures.equal(&sql, &known, &expected);
+    }
+    failures.finish(2);
+}
+
 /// SQL changes nothing, reads nothing else, and says what it does not understand.
 #[test]
 fn questions_change_nothing() {
