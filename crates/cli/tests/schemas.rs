@@ -1,4 +1,4 @@
-//! PyPI's `jsonschema` says of what the commands print of the corpus that it is as `docs/schema` says.
+//! PyPI's `jsonschema-rs` says of what the commands print of the corpus that it is as `docs/schema` says.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -36,21 +36,21 @@ const QUESTIONS: [&[&str]; 20] = [
     &["compare"],
 ];
 
-/// Returns a python that has `jsonschema`.
+/// Returns a python that has `jsonschema_rs`.
 fn python() -> Option<PathBuf> {
     let named = std::env::var_os("TRAPLINE_JSONSCHEMA").filter(|name| !name.is_empty());
     let required = std::env::var_os("TRAPLINE_REQUIRE_TOOLS").is_some_and(|value| value == "1");
     let python = named.map_or_else(|| "python3".into(), PathBuf::from);
-    let import = "from jsonschema import Draft202012Validator";
+    let import = "from jsonschema_rs import Draft202012Validator";
     let found = Command::new(&python).args(["-c", import]).output();
     if found.is_ok_and(|output| output.status.success()) {
         return Some(python);
     }
     assert!(
         !required,
-        "TRAPLINE_REQUIRE_TOOLS=1 is set, and no python has the package jsonschema"
+        "TRAPLINE_REQUIRE_TOOLS=1 is set, and no python has the package jsonschema-rs"
     );
-    note("skipped: no python with the package jsonschema of PyPI here (TRAPLINE_JSONSCHEMA)");
+    note("skipped: no python with the package jsonschema-rs of PyPI here (TRAPLINE_JSONSCHEMA)");
     None
 }
 

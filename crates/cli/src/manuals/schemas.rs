@@ -2,7 +2,7 @@
 //!
 //! `TRAPLINE_WRITE_DOCS=1 cargo test -p trapline --bins schemas` writes them; without it the same test compares.
 //! Another one looks whether the documents in `corpus/golden` are as the schemas say; `cli/tests/schemas.rs` asks
-//! PyPI's `jsonschema` of many more.
+//! PyPI's `jsonschema-rs` of many more.
 
 use std::collections::BTreeMap;
 use std::fs;
