@@ -87,6 +87,7 @@ mod screen;
 mod sql;
 mod store;
 mod store_breaks;
+mod store_sums;
 mod system_registers;
 mod terminal_tables;
 mod tickets;

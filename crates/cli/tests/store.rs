@@ -9,19 +9,10 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 use serde_json::Value;
 
-use crate::common::stores::{alone, columns_and_rows, files, rows, stored};
-use crate::common::{Failures, cases, file, json, run, sweeping};
-
-/// Recordings of both containers, of text, with ticks, with guests' tasks, damaged ones.
-const RECORDINGS: [&str; 7] = [
-    "vmx/tiny-irqchip/trace.dat",
-    "vmx/tiny-irqchip/perf.data.zst",
-    "x86/format-variants/lost.dat.zst",
-    "x86/preempted-sick/perf.data.zst",
-    "arm64/virtio-mmio/boot1/perf.data.tracepoints.zst",
-    "seed-text/case1-irqfd.trace-cmd.txt",
-    "seed-text/case4-virtio.trace-cmd.txt",
-];
+use crate::common::stores::{
+    alone, as_json, columns_and_rows, files, rows, stored, swept_recordings,
+};
+use crate::common::{Failures, file, json, run};
 
 /// Returns a value as CSV has it.
 fn as_csv(field: &Field) -> String {
@@ -35,34 +26,12 @@ fn as_csv(field: &Field) -> String {
     }
 }
 
-/// Returns a value as JSON has it.
-fn as_json(field: &Field) -> Value {
-    match field {
-        Field::Null => Value::Null,
-        Field::Long(number) => Value::from(*number),
-        Field::Double(number) => Value::from(*number),
-        Field::Bool(flag) => Value::from(*flag),
-        Field::Str(text) => Value::from(text.as_str()),
-        other => panic!("a value of type {other:?}"),
-    }
-}
-
-/// Returns the recordings that are looked at: all in a sweep.
-fn recordings() -> Vec<(String, PathBuf)> {
-    match sweeping() {
-        true => cases()
-            .into_iter()
-            .map(|case| (case.name, case.path))
-            .collect(),
-        false => RECORDINGS.map(|name| (name.to_owned(), file(name))).into(),
-    }
-}
-
-/// Sums are those that the commands print, single things those of the other exports, and both agree.
+/// Sums of vCPUs are those that the commands print (`store_sums` has the others), single things those of the other
+/// exports, and both agree.
 #[test]
 fn a_store_has_what_the_commands_print() {
     let mut failures = Failures::default();
-    for (name, path) in recordings() {
+    for (name, path) in swept_recordings() {
         let folder = tempfile::tempdir().expect("a folder");
         let store = folder.path().join("fleet");
         stored(&store, &path, &["--detail", "--host", "web1"]);

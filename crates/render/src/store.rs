@@ -241,10 +241,10 @@ impl RecordingSummary<'_> {
             }
             StoreTable::Paths => {
                 let columns = paths_stored::rows().counted_in(clock);
-                columns.store(picture.all_paths(), take);
+                columns.store(self.listed_paths(), take);
             }
             StoreTable::Stages => {
-                for path in picture.all_paths() {
+                for path in self.listed_paths() {
                     paths_stored::store_stages(path, clock, take);
                 }
             }
@@ -272,6 +272,13 @@ impl RecordingSummary<'_> {
         }
     }
 
+    /// Returns the paths that lists of paths have. What was followed on request alone was asked for by rules.
+    fn listed_paths(&self) -> impl Iterator<Item = &::paths::PathReport> {
+        let on_request = |name: &str| ::paths::ON_REQUEST.iter().any(|(one, _)| *one == name);
+        let all = self.picture.all_paths();
+        all.filter(move |path| !on_request(&path.name))
+    }
+
     fn histograms(&self, clock: ClockUnit, take: RowsTaker<'_>) {
         let columns = buckets().counted_in(clock);
         let mut all = |metric: &str, vm_pid: Option<i32>, stats: &Stats| {
@@ -286,7 +293,7 @@ impl RecordingSummary<'_> {
             columns.store(all, take);
         };
         let picture = self.picture;
-        for path in picture.all_paths() {
+        for path in self.listed_paths() {
             all(&path.name, None, &path.total);
         }
         for row in picture.vcpus.iter().flat_map(|report| &report.rows) {

@@ -157,6 +157,14 @@ impl PictureOptions {
 
     /// Returns what a whole report shows: all built-in paths, those that rules look at, stacks, and a timeline.
     pub fn to_report() -> PictureOptions {
+        PictureOptions {
+            timeline: true,
+            ..PictureOptions::to_store()
+        }
+    }
+
+    /// Returns what is kept of a recording: all built-in paths, those that rules look at, and stacks.
+    pub fn to_store() -> PictureOptions {
         let mut paths = paths::all_builtin();
         for path in PictureOptions::default().paths {
             if !paths.iter().any(|one| one.name == path.name) {
@@ -166,7 +174,6 @@ impl PictureOptions {
         PictureOptions {
             paths,
             flames: true,
-            timeline: true,
             ..PictureOptions::default().through_guests()
         }
     }

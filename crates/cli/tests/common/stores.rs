@@ -9,7 +9,21 @@ use std::process::Command;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 
-use super::{Run, note, run, tools_are_required, trapline, write_text};
+use serde_json::Value;
+
+use super::{Run, cases, file, note, run, sweeping, tools_are_required, trapline, write_text};
+
+/// Recordings of both containers, of text, with ticks, with guests' tasks, damaged ones.
+const RECORDINGS: [&str; 8] = [
+    "vmx/tiny-irqchip/trace.dat",
+    "vmx/tiny-irqchip/perf.data.zst",
+    "x86/format-variants/lost.dat.zst",
+    "x86/preempted-sick/perf.data.zst",
+    "x86/console-sick/perf.data.zst",
+    "arm64/virtio-mmio/boot1/perf.data.tracepoints.zst",
+    "seed-text/case1-irqfd.trace-cmd.txt",
+    "seed-text/case4-virtio.trace-cmd.txt",
+];
 
 /// A row of a table: its values by column.
 pub(crate) type StoredRow = BTreeMap<String, Field>;
@@ -123,4 +137,33 @@ pub(crate) fn without_vms(folder: &Path) -> PathBuf {
     let line = "swapper     0 [000]   100.000001: sched:sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 \
                 prev_state=R ==> next_comm=a next_pid=7 next_prio=120\n";
     write_text(folder, "switches.txt", line)
+}
+
+/// Returns a value as JSON has it.
+pub(crate) fn as_json(field: &Field) -> Value {
+    match field {
+        Field::Null => Value::Null,
+        Field::Long(number) => Value::from(*number),
+        Field::Double(number) => Value::from(*number),
+        Field::Bool(flag) => Value::from(*flag),
+        Field::Str(text) => Value::from(text.as_str()),
+        other => panic!("a value of type {other:?}"),
+    }
+}
+
+/// Returns the recordings that are looked at: all in a sweep.
+pub(crate) fn swept_recordings() -> Vec<(String, PathBuf)> {
+    match sweeping() {
+        true => cases()
+            .into_iter()
+            .map(|case| (case.name, case.path))
+            .collect(),
+        false => RECORDINGS.map(|name| (name.to_owned(), file(name))).into(),
+    }
+}
+
+/// Returns the document of a command; null where the recording cannot answer it.
+pub(crate) fn run_json(args: &[&str]) -> Value {
+    let done = run([args, &["--format", "json"]].concat());
+    done.json().unwrap_or_default()
 }

@@ -139,13 +139,7 @@ impl StoredRecording<'_> {
         let given: Vec<&Path> = std::iter::once(self.path).chain(guests).collect();
         let session = opening::session(&self.args.common, &beside, &given)?;
         let host = session.host(self.path, self.guests)?;
-        let options = PictureOptions {
-            paths: paths::all_builtin(),
-            flames: true,
-            ..PictureOptions::default()
-        };
-        let options = options.through_guests();
-        host.picture_then(&options, |picture, walk| {
+        host.picture_then(&PictureOptions::to_store(), |picture, walk| {
             self.write_picture(picture, walk, &session)
         })?
     }
