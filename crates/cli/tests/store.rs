@@ -10,7 +10,7 @@ use parquet::record::Field;
 use serde_json::Value;
 
 use crate::common::stores::{
-    alone, as_json, columns_and_rows, files, rows, stored, swept_recordings,
+    alone, as_json, columns_and_rows, files, rows, stored, sweeping_recordings,
 };
 use crate::common::{Failures, file, json, run};
 
@@ -31,7 +31,7 @@ fn as_csv(field: &Field) -> String {
 #[test]
 fn a_store_has_what_the_commands_print() {
     let mut failures = Failures::default();
-    for (name, path) in swept_recordings() {
+    for (name, path) in sweeping_recordings() {
         let folder = tempfile::tempdir().expect("a folder");
         let store = folder.path().join("fleet");
         stored(&store, &path, &["--detail", "--host", "web1"]);

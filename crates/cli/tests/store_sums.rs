@@ -8,7 +8,7 @@ use parquet::record::Field;
 use serde_json::{Value, json};
 
 use crate::common::Failures;
-use crate::common::stores::{StoredRow, as_json, rows, run_json, stored, swept_recordings};
+use crate::common::stores::{StoredRow, as_json, rows, run_json, stored, sweeping_recordings};
 
 /// What a store's row says besides: whose it is, and what documents say once for all rows.
 const OF_RECORDING: [&str; 4] = ["host", "run", "event", "isa"];
@@ -213,7 +213,7 @@ fn histograms(failures: &mut Failures, name: &str, store: &Path) {
 #[test]
 fn sums_are_those_of_documents() {
     let mut failures = Failures::default();
-    for (name, path) in swept_recordings() {
+    for (name, path) in sweeping_recordings() {
         let folder = tempfile::tempdir().expect("a folder");
         let store = folder.path().join("fleet");
         stored(&store, &path, &[]);

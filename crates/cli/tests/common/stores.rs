@@ -152,7 +152,7 @@ pub(crate) fn as_json(field: &Field) -> Value {
 }
 
 /// Returns the recordings that are looked at: all in a sweep.
-pub(crate) fn swept_recordings() -> Vec<(String, PathBuf)> {
+pub(crate) fn sweeping_recordings() -> Vec<(String, PathBuf)> {
     match sweeping() {
         true => cases()
             .into_iter()
