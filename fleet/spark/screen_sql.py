@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 SQL = Path(__file__).resolve().parent / "screen.sql"
-# The file that tells a folder with their answers from a store (crates/store/src/screen_folder.rs).
+# The file by which a folder with their answers is known from a store (crates/store/src/screen_folder.rs).
 MARK = "fleet-screen.json"
 
 

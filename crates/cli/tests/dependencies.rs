@@ -37,6 +37,25 @@ fn metadata() -> Value {
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
+/// Whether a package is one that is banned, or a part of one: arrow is many crates, and who needs one of them, such as
+/// arrow-array, brings it along without the one of its name.
+fn is_banned(package: &str, banned: &BTreeSet<String>) -> bool {
+    banned.iter().any(|name| {
+        let rest = package.strip_prefix(name.as_str());
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+    })
+}
+
+/// Returns the texts of a list of `deny.toml`.
+fn texts(list: &toml::Value) -> BTreeSet<String> {
+    let all = list.as_array().expect("a list").iter();
+    let text = |one: &toml::Value| {
+        let text = one.get("crate").unwrap_or(one).as_str();
+        text.expect("a text").to_owned()
+    };
+    all.map(text).collect()
+}
+
 /// Whether an expression of SPDX (or the older form with `/`) leaves a choice that is allowed. `AND` binds closer than
 /// `OR`, and `WITH` belongs to its licence.
 fn is_allowed(expression: &str, allowed: &BTreeSet<&str>) -> bool {
@@ -80,14 +99,6 @@ fn expressions_are_read() {
 #[test]
 fn all_is_what_deny_toml_allows() {
     let deny = manifest("deny.toml");
-    let texts = |value: &toml::Value| -> BTreeSet<String> {
-        let all = value.as_array().expect("a list").iter();
-        let text = |one: &toml::Value| {
-            let text = one.get("crate").unwrap_or(one).as_str();
-            text.expect("a text").to_owned()
-        };
-        all.map(text).collect()
-    };
     let allowed = texts(&deny["licenses"]["allow"]);
     let exceptions = deny["licenses"]["exceptions"].as_array().expect("a list");
     let banned = texts(&deny["bans"]["deny"]);
@@ -99,7 +110,7 @@ fn all_is_what_deny_toml_allows() {
     assert!(packages.len() > 150);
     for package in packages {
         let name = package["name"].as_str().expect("a name");
-        assert!(!banned.contains(name), "{name} is banned");
+        assert!(!is_banned(name, &banned), "{name} is banned");
         let licence = package["license"].as_str().unwrap_or_default();
         let excepted = exceptions
             .iter()
@@ -118,6 +129,30 @@ fn all_is_what_deny_toml_allows() {
             let known = source.starts_with("registry+") && source.ends_with("/crates.io-index");
             assert!(known, "{name} comes from {source}");
         }
+    }
+}
+
+/// The engine of `sql` and `fleet` is a workspace of its own: the program has nothing of it, on any platform.
+#[test]
+fn the_program_brings_no_engine_along() {
+    let banned = texts(&manifest("deny.toml")["bans"]["deny"]);
+    for name in ["arrow", "datafusion", "tokio"] {
+        assert!(banned.contains(name), "deny.toml allows {name}");
+    }
+    let packages = |lock: &str| -> BTreeSet<String> {
+        let lock = manifest(lock);
+        let all = lock["package"].as_array().expect("packages").iter();
+        let names = all.map(|one| one["name"].as_str().expect("a name").to_owned());
+        names.collect()
+    };
+    let own = packages("Cargo.lock");
+    assert!(own.contains("parquet"), "{} packages", own.len());
+    let wrong: Vec<&String> = own.iter().filter(|name| is_banned(name, &banned)).collect();
+    assert!(wrong.is_empty(), "Cargo.lock has {wrong:?}");
+    // The rule sees them where they are.
+    let engine = packages("fleet/Cargo.lock");
+    for name in ["arrow", "arrow-array", "datafusion-common", "tokio"] {
+        assert!(engine.contains(name) && is_banned(name, &banned), "{name}");
     }
 }
 

@@ -1,8 +1,7 @@
 //! The shape of the house: how long files and functions are, that arrows between crates run down, and that no two files
-//! of a crate need each other, unless they are listed here as two halves of one thing. What the program must not bring
-//! along is in `dependencies`, what things are called in `types` and `words`.
+//! of a crate need each other, unless they are listed here as two halves of one thing. What things are called is in
+//! `types` and `words`.
 
-mod dependencies;
 mod types;
 mod words;
 

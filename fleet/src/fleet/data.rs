@@ -131,14 +131,11 @@ impl AnswerRow<'_> {
     /// Returns a text; an empty one where there is none.
     fn text(&self, at: usize) -> String {
         match self.columns.get(at) {
-            Some(AnswerColumn::Texts(texts)) if texts.is_valid(self.row) => {
-                texts.value(self.row).to_owned()
-            }
             // Numbers of facts are counts, such as that of CPUs.
             Some(AnswerColumn::Numbers(numbers)) if numbers.is_valid(self.row) => {
                 numbers.value(self.row).to_string()
             }
-            _ => String::new(),
+            _ => self.word(at).to_owned(),
         }
     }
 
